@@ -1,0 +1,115 @@
+"""One file -> one model, or all the problems of that file."""
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Generic, TypeVar
+
+from pydantic import BaseModel, TypeAdapter, ValidationError
+
+from chaoskit.loading.explain import explained, placed
+from chaoskit.loading.nodes import Node, deepest, plain
+from chaoskit.loading.sugar import in_full
+from chaoskit.loading.text import read_text
+from chaoskit.loading.yaml_source import Document, parse
+from chaoskit.model.errors import Flaw, InputError, Problem
+from chaoskit.model.manifest import Exits, Launch, Manifest, Store, manifest_flaws
+from chaoskit.model.scenario import Scenario, Turn, scenario_flaws
+
+M = TypeVar("M", bound=BaseModel)
+T = TypeVar("T")
+
+TURN: TypeAdapter[Turn] = TypeAdapter(Turn)
+EXITS = TypeAdapter(Exits)
+
+
+@dataclass(frozen=True)
+class Checked(Generic[M]):
+    """What became of a file. The tree is there even if the model could not be made."""
+
+    model: M | None
+    root: Node | None
+    problems: tuple[Problem, ...]
+
+
+def check_scenario(path: Path) -> Checked[Scenario]:
+    """Read and judge a scenario."""
+    try:
+        document = parse(str(path), read_text(path))
+    except InputError as error:
+        return Checked(None, None, error.problems)
+    root, misshapen = in_full(document.root)
+    document = Document(root, document.problems + misshapen)
+    return _judged(document, Scenario, _scenario_flaws(root))
+
+
+def check_manifest(path: Path, store: Store | None) -> Checked[Manifest]:
+    """Read and judge a manifest, with another store than it names if one is given."""
+    try:
+        document = parse(str(path), read_text(path))
+    except InputError as error:
+        return Checked(None, None, error.problems)
+    root = document.root
+    if store and "store" in root.entries:
+        other = replace(root.entries["store"], value=store.value)
+        root = replace(root, value={**root.entries, "store": other})
+    document = replace(document, root=root)
+    return _judged(document, Manifest, _manifest_flaws(root))
+
+
+def _judged(document: Document, model: type[M], flaws: Iterator[Flaw]) -> Checked[M]:
+    root, problems = document.root, list(document.problems)
+    made = None
+    try:
+        made = model.model_validate(plain(root), by_alias=True, by_name=False)
+    except ValidationError as error:
+        problems.extend(explained(error, root, model))
+    problems.extend(placed(flaw, root) for flaw in flaws)
+    return Checked(None if problems else made, root, _each_once(problems))
+
+
+def _each_once(problems: list[Problem]) -> tuple[Problem, ...]:
+    """In the file's order. What is wrong in itself is not judged a second time."""
+    first: dict[tuple[str, int | None], Problem] = {}
+    for problem in problems:
+        first.setdefault((problem.path, problem.line), problem)
+    return tuple(sorted(first.values(), key=lambda p: (p.line or 0, p.column or 0)))
+
+
+def first_gate(scenario: Node) -> Node | None:
+    """The first `ask` of a scenario, whatever else may be wrong with it."""
+    asks = (turn.entries["ask"] for turn in _script(scenario) if "ask" in turn.entries)
+    return next(asks, None)
+
+
+def _script(scenario: Node) -> tuple[Node, ...]:
+    script, missing = deepest(scenario, ("llm", "script"))
+    return () if missing else script.items
+
+
+def _scenario_flaws(root: Node) -> Iterator[Flaw]:
+    turns = [_salvaged(TURN, turn) for turn in _script(root)]
+    tools = root.entries["tools"].value if "tools" in root.entries else {}
+    human = root.entries["human"].value if "human" in root.entries else ()
+    return scenario_flaws(
+        turns,
+        tools if isinstance(tools, Mapping) else None,
+        len(human) if isinstance(human, tuple) else None,
+    )
+
+
+def _manifest_flaws(root: Node) -> Iterator[Flaw]:
+    launch, fork = root.entries.get("launch"), root.entries.get("fork")
+    forks = launch is not None and launch.value == Launch.FORK
+    exits = root.entries.get("exits")
+    known = _salvaged(EXITS, exits) if exits else None
+    lacks_fork = forks and (fork is None or fork.value is None)
+    return manifest_flaws(known or Exits(), lacks_fork=lacks_fork)
+
+
+def _salvaged(adapter: TypeAdapter[T], node: Node) -> T | None:
+    """A part that is right in itself, though the whole may not be."""
+    try:
+        return adapter.validate_python(plain(node))
+    except ValidationError:
+        return None

@@ -1,0 +1,56 @@
+"""The JSON Schema of the YAML as users write it, shorthand included, for editors."""
+
+from typing import Any, Literal
+
+from chaoskit.model.manifest import Manifest
+from chaoskit.model.scenario import Scenario
+from chaoskit.model.script import TOOL_NAME
+
+Kind = Literal["scenario", "manifest"]
+
+DIALECT = "https://json-schema.org/draft/2020-12/schema"
+
+_CALL = {
+    "description": "One tool with its arguments: {tool: {argument: value}}.",
+    "type": "object",
+    "propertyNames": {"pattern": f"^(?:{TOOL_NAME})$"},
+    "additionalProperties": {"type": "object"},
+    "minProperties": 1,
+    "maxProperties": 1,
+}
+
+
+def schema(kind: Kind) -> dict[str, Any]:
+    """The JSON Schema (2020-12) of a scenario or a manifest.
+
+    It has every key, type and limit, each with its meaning. The rules between fields,
+    and between the two files, are in the loader only.
+    """
+    model = Scenario if kind == "scenario" else Manifest
+    found = _closed(model.model_json_schema(by_alias=True))
+    if kind == "scenario":
+        _add_shorthand(found["$defs"])
+    return {"$schema": DIALECT, **found}
+
+
+def _add_shorthand(definitions: dict[str, Any]) -> None:
+    definitions["Call"] = _CALL
+    call = definitions["CallTurn"]["properties"]["call"]
+    parallel = {key: call.pop(key) for key in ("type", "items", "minItems")}
+    call["anyOf"] = [{"$ref": "#/$defs/Call"}, parallel]
+    tool = definitions["Tool"]
+    definitions["ToolInFull"] = tool
+    choices = [{"$ref": "#/$defs/ToolClass"}, {"$ref": "#/$defs/ToolInFull"}]
+    definitions["Tool"] = {"description": tool["description"], "anyOf": choices}
+
+
+def _closed(found: Any) -> Any:
+    """Mappings whose keys follow a pattern take no other keys."""
+    if isinstance(found, list):
+        return [_closed(each) for each in found]
+    if not isinstance(found, dict):
+        return found
+    closed = {key: _closed(each) for key, each in found.items()}
+    return closed | (
+        {"additionalProperties": False} if "patternProperties" in found else {}
+    )

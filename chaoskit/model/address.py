@@ -1,0 +1,98 @@
+"""Addresses: where in a run a message crosses the gate.
+
+The text form is ``life:service.op[key]#nth:edge``, for example
+``0:tools.charge_card[o-1]#1:after``. Counting is per operation and life, never
+global, so an address stays true when parallel calls change places.
+"""
+
+import re
+from dataclasses import dataclass, replace
+from enum import StrEnum
+from functools import cached_property
+from urllib.parse import quote, unquote
+
+EVERY_LIFE = "*"
+
+_TEXT = re.compile(
+    r"(?P<life>\*|[0-9]{1,9}):(?P<service>[a-z]+)\.(?P<op>[^\s\[\]#:]+)"
+    r"(?:\[(?P<key>[^\s\[\]#]*)\])?#(?P<nth>[1-9][0-9]{0,8}):(?P<edge>[a-z]+)"
+)
+# Printable and not structural: these stand as they are inside the brackets.
+_PLAIN = "".join(c for c in map(chr, range(33, 127)) if c not in "%[]#")
+_PLAIN_OP = _PLAIN.replace(":", "")
+
+
+class Edge(StrEnum):
+    """The side of the service on which the message is held."""
+
+    BEFORE = "before"
+    """The request is whole; nothing is applied."""
+    AFTER = "after"
+    """The request is applied; the reply is withheld."""
+
+
+@dataclass(frozen=True, slots=True)
+class Operation:
+    """What a service is asked to do, and to what: ``tools.charge_card[o-1]``."""
+
+    service: str
+    op: str
+    key: str | None = None
+
+    def __str__(self) -> str:
+        brackets = "" if self.key is None else f"[{quote(self.key, safe=_PLAIN)}]"
+        return f"{self.service}.{quote(self.op, safe=_PLAIN_OP)}{brackets}"
+
+
+@dataclass(frozen=True)
+class Address:
+    """One message at one edge. ``life`` is None where it means every life."""
+
+    life: int | None
+    operation: Operation
+    nth: int
+    edge: Edge
+
+    @cached_property
+    def text(self) -> str:
+        """The text form, made once: addresses are compared by it all the time."""
+        life = EVERY_LIFE if self.life is None else self.life
+        return f"{life}:{self.operation}#{self.nth}:{self.edge}"
+
+    def __str__(self) -> str:
+        return self.text
+
+    @property
+    def point(self) -> str:
+        """The address without its life: the same place in any life."""
+        return f"{self.operation}#{self.nth}:{self.edge}"
+
+    def in_every_life(self) -> "Address":
+        """The same place, in whichever life reaches it."""
+        return replace(self, life=None)
+
+    @classmethod
+    def parse(cls, text: str) -> "Address":
+        """Read the text form.
+
+        Raises:
+            ValueError: with a sentence that says what was expected.
+        """
+        found = _TEXT.fullmatch(text)
+        if found is None:
+            raise ValueError(
+                f"{text!r} is not an address; expected life:service.op[key]#nth:edge, "
+                "for example 0:tools.charge_card[o-1]#1:after"
+            )
+        life, edge, key = found["life"], found["edge"], found["key"]
+        if edge not in list(Edge):
+            raise ValueError(
+                f"{text!r} has the edge {edge!r}; expected before or after"
+            )
+        operation = Operation(
+            found["service"],
+            unquote(found["op"]),
+            None if key is None else unquote(key),
+        )
+        number = None if life == EVERY_LIFE else int(life)
+        return cls(number, operation, int(found["nth"]), Edge(edge))

@@ -1,0 +1,171 @@
+"""The history of a trial: everything that happened, in one order.
+
+Events are frozen and have a JSON form, one a line, so that a saved trial can be
+judged again without an agent. ``seq`` is the place in the order; ``t`` is seconds
+since the trial began and is for people only: no verdict may rest on it, except that
+of a durable wait.
+"""
+
+from typing import Annotated, Literal
+
+from pydantic import BaseModel, ConfigDict, Field, JsonValue, TypeAdapter
+
+from chaoskit.model.address import Address
+
+Purpose = Literal["start", "resume", "answer", "again"]
+Cause = Literal["itself", "fault", "limit", "restored", "cut"]
+Ending = Literal["done", "parked", "failed", "died"]
+Outcome = Literal["done", "parked", "failed", "endless", "cut"]
+
+
+class _Event(BaseModel):
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+    seq: int = 0
+    t: float = 0.0
+    life: int
+
+
+class LifeStarted(_Event):
+    """A process was started for the run. ``again``: once more after it was done."""
+
+    kind: Literal["life.started"] = "life.started"
+    purpose: Purpose
+    answer: str | None = None
+
+
+class LifeEnded(_Event):
+    """A life is over: reaped, with nothing of it left alive.
+
+    ``cause`` says what ended it: ``itself``, a scheduled ``fault``, a time ``limit``,
+    ``restored`` (its crash is a snapshot that was taken in an earlier trial), or
+    ``cut`` (the harness had seen enough). ``orphans`` counts descendants that outlived
+    the root process and were ended with it. ``tail`` holds its last lines of output.
+    """
+
+    kind: Literal["life.ended"] = "life.ended"
+    cause: Cause
+    ending: Ending
+    pid: int = 0
+    code: int | None = None
+    signal: int | None = None
+    orphans: int = 0
+    tail: tuple[str, ...] = ()
+    output: str = ""
+
+
+class Crossed(_Event):
+    """A message reached an edge. ``late``: its life was already over."""
+
+    kind: Literal["crossed"] = "crossed"
+    address: str
+    late: bool = False
+
+    @property
+    def at(self) -> Address:
+        """The address, parsed."""
+        return Address.parse(self.address)
+
+
+class FaultFired(_Event):
+    """A scheduled fault struck, at its address."""
+
+    kind: Literal["fault"] = "fault"
+    fault: str
+
+
+class Asked(_Event):
+    """A request to the model.
+
+    ``turn`` is the place in the script that it was answered from; ``carried`` names the
+    calls, as ``turn.position``, whose results it holds; ``contents`` are the texts of
+    its messages that no earlier request of the trial held. ``problem`` is why it was
+    refused. ``past_end``: the script was already over.
+    """
+
+    kind: Literal["asked"] = "asked"
+    turn: int
+    carried: tuple[str, ...] = ()
+    contents: tuple[str, ...] = ()
+    problem: str | None = None
+    past_end: bool = False
+    prompt_tokens: int = 0
+    completion_tokens: int = 0
+
+
+class Delivered(_Event):
+    """A call reached a tool, whole; it may or may not be applied later.
+
+    ``message`` is unique in the trial and joins a delivery to its application.
+    """
+
+    kind: Literal["delivered"] = "delivered"
+    message: int
+    tool: str
+    args: dict[str, JsonValue]
+    idempotency_key: str | None = None
+
+
+class Applied(_Event):
+    """A tool did its effect, or (``first`` false) repeated an earlier answer."""
+
+    kind: Literal["applied"] = "applied"
+    message: int
+    tool: str
+    args: dict[str, JsonValue]
+    idempotency_key: str | None = None
+    first: bool = True
+    late: bool = False
+
+
+class Logged(_Event):
+    """A log line of the agent, parsed. ``line`` is its place in the output file."""
+
+    kind: Literal["logged"] = "logged"
+    stream: Literal["stdout", "stderr"]
+    line: int
+    entry: dict[str, JsonValue]
+
+
+class Wreck(_Event):
+    """What a death left behind: the fingerprint of the world before the next life."""
+
+    kind: Literal["wreck"] = "wreck"
+    state: str
+
+
+class RunEnded(_Event):
+    """How the run ended for good; ``reason`` says it in words."""
+
+    kind: Literal["run.ended"] = "run.ended"
+    outcome: Outcome
+    reason: str = ""
+    answer: str | None = None
+
+
+Event = Annotated[
+    LifeStarted
+    | LifeEnded
+    | Crossed
+    | FaultFired
+    | Asked
+    | Delivered
+    | Applied
+    | Logged
+    | Wreck
+    | RunEnded,
+    Field(discriminator="kind"),
+]
+History = tuple[Event, ...]
+
+_EVENT: TypeAdapter[Event] = TypeAdapter(Event)
+
+
+def to_line(event: Event) -> str:
+    """The event as one line of JSON, without the line's end."""
+    return event.model_dump_json()
+
+
+def from_line(line: str) -> Event:
+    """Read what `to_line` wrote; pydantic's ValidationError where it did not."""
+    return _EVENT.validate_json(line)

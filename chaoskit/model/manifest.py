@@ -1,0 +1,174 @@
+"""The manifest: how to run an agent, and its promises. Section 1 of the contract."""
+
+from collections.abc import Iterator, Mapping
+from enum import StrEnum
+from typing import Annotated, Self
+
+from pydantic import AfterValidator, Field, model_validator
+
+from chaoskit.model.commands import AnswerCommand, Command, FilledText
+from chaoskit.model.commands import fill as fill
+from chaoskit.model.errors import Flaw
+from chaoskit.model.fields import Frozen, Shaped, Text, Whole, flaw
+
+WORLD_VARIABLES = ("OPENAI_BASE_URL", "OPENAI_API_KEY", "REDIS_URL", "DATABASE_URL")
+WORLD_PREFIX = "CHAOSKIT_"
+DEFAULT_EXITS = "what is not given is done: [0], parked: [75], failed: [65]"
+
+
+class Launch(StrEnum):
+    """How a life comes to be."""
+
+    PROCESS = "process"
+    FORK = "fork"
+
+
+class Store(StrEnum):
+    """Where the agent keeps its state."""
+
+    REDIS = "redis"
+    NONE = "none"
+
+
+class Guarantee(StrEnum):
+    """How often an effect may be applied for one logical call."""
+
+    EXACTLY_ONCE = "exactly-once"
+    AT_LEAST_ONCE = "at-least-once"
+    AT_MOST_ONCE = "at-most-once"
+
+
+class Capability(StrEnum):
+    """What the agent can do beyond the base."""
+
+    STREAMING = "streaming"
+    PARALLEL_TOOLS = "parallel-tools"
+    APPROVAL = "approval"
+    TIMERS = "timers"
+    WORKER = "worker"
+
+
+def _not_of_the_world(name: str) -> str:
+    if name not in WORLD_VARIABLES and not name.startswith(WORLD_PREFIX):
+        return name
+    raise flaw("a variable of the agent's own", f"{name} is set by chaoskit itself")
+
+
+_WORD = "[A-Za-z_][A-Za-z0-9_]*"
+_MODULE = rf"{_WORD}(?:\.{_WORD})*"
+
+ExitCode = Annotated[Whole, Field(ge=0, le=255)]
+VariableName = Annotated[
+    Text,
+    Shaped(_WORD, "a variable's name: letters, digits and _"),
+    AfterValidator(_not_of_the_world),
+]
+ModuleName = Annotated[Text, Shaped(_MODULE, "a module's name, as in package.module")]
+FunctionName = Annotated[
+    Text, Shaped(rf"{_MODULE}:{_WORD}", "a function, written as module:function")
+]
+
+
+class Exits(Frozen):
+    """The exit codes that mean something; any other end is a death."""
+
+    done: Annotated[tuple[ExitCode, ...], Field(min_length=1)] = (0,)
+    """The run is finished."""
+    parked: tuple[ExitCode, ...] = (75,)
+    """The run waits: for a human, a timer, or an effect in doubt."""
+    failed: tuple[ExitCode, ...] = (65,)
+    """The run gave up for good and said why."""
+
+
+class AgentContract(Frozen):
+    """What the agent promises."""
+
+    effects: Guarantee
+    """How often an effect may be applied for one logical call."""
+    max_lives: Annotated[Whole, Field(ge=1, le=1000)] = 5
+    """Lives that no scheduled fault ended; beyond them the run never ends."""
+    max_attempts: Annotated[Whole, Field(ge=1, le=1000)] | None = None
+    """Deaths at one call after which the agent itself gives the run up."""
+
+
+class LogNames(Frozen):
+    """The agent's own names for the fields of a log line."""
+
+    run_id: Text = "run_id"
+    """The run's id."""
+    step: Text = "step"
+    """The step of the run."""
+    checkpoint_id: Text = "checkpoint_id"
+    """The newest durable checkpoint, a whole number."""
+    level: Text = "level"
+    """The level of the line."""
+    event: Text = "event"
+    """What happened."""
+    call: Text = "call"
+    """The tool call that the line belongs to."""
+
+
+class Fork(Frozen):
+    """How a life is forked from a warm parent."""
+
+    preload: tuple[ModuleName, ...] = ()
+    """Modules that the parent imports once."""
+    call: FunctionName
+    """The function that each life runs, as `module:function`."""
+
+
+class Manifest(Frozen):
+    """An agent as chaoskit sees it: commands, exit codes and promises."""
+
+    name: Text
+    """What the agent is called."""
+    version: Text | None = None
+    """Goes on the certificate."""
+    launch: Launch
+    """How a life comes to be: process or fork."""
+    start: Command
+    """Starts the first life of a run."""
+    resume: Command | None = None
+    """Starts each later life; without it, `start` does."""
+    answer: AnswerCommand | None = None
+    """Brings a human's answer to a run that is parked at a gate."""
+    store: Store
+    """Where the agent keeps its state."""
+    exits: Exits = Exits()
+    """The exit codes that mean something."""
+    inspect: Command | None = None
+    """Prints what the next life would read back."""
+    contract: AgentContract
+    """What the agent promises."""
+    capabilities: tuple[Capability, ...] = ()
+    """What the agent can do beyond the base."""
+    log: LogNames = LogNames()
+    """The agent's own names for the fields of a log line."""
+    env: dict[VariableName, FilledText] = Field(default_factory=dict)
+    """Variables added to the environment of each life."""
+    fork: Fork | None = None
+    """How a life is forked; needed when `launch` is fork."""
+
+    @model_validator(mode="after")
+    def _holds_together(self) -> Self:
+        lacks_fork = self.launch is Launch.FORK and self.fork is None
+        for first in manifest_flaws(self.exits, lacks_fork=lacks_fork):
+            raise flaw(str(first), first.hint)
+        return self
+
+
+def manifest_flaws(exits: Exits, *, lacks_fork: bool) -> Iterator[Flaw]:
+    """The rules between fields."""
+    if lacks_fork:
+        example = 'fork: {preload: [my_agent], call: "my_agent:main"}'
+        yield Flaw(("fork",), "`fork`, since `launch` is fork", f"add `{example}`")
+    seen: dict[int, str] = {}
+    ends: Mapping[str, tuple[int, ...]] = exits.model_dump()
+    for end, codes in ends.items():
+        for index, code in enumerate(codes):
+            first = seen.setdefault(code, end)
+            if first != end:
+                place = ("exits", end, index)
+                own = f"a code of its own; {code} already means {first}"
+                is_default = not {end, first} <= exits.model_fields_set
+                yield Flaw(place, own, DEFAULT_EXITS if is_default else None)

@@ -1,0 +1,85 @@
+"""The report of a campaign: what was tried, what was found, and what it proves."""
+
+import shlex
+from dataclasses import dataclass
+
+from chaoskit.model.schedule import Schedule
+from chaoskit.model.verdict import Finding, Severity, Verdict
+
+CONTRACT_VERSION = 1
+
+
+@dataclass(frozen=True)
+class Shown:
+    """A finding, the smallest schedule that shows it, and the trial that did.
+
+    ``again`` says whether the same schedule, run once more, showed it again.
+    """
+
+    finding: Finding
+    schedule: Schedule
+    trial: str
+    again: bool = True
+
+    @property
+    def order(self) -> tuple[object, ...]:
+        """MUST before SHOULD, then the smallest schedule first."""
+        must = self.finding.severity is Severity.MUST
+        return not must, self.schedule.order, self.finding.requirement
+
+
+@dataclass(frozen=True)
+class Crossings:
+    """Addresses of the fault-free run: at how many edges a fault really struck."""
+
+    seen: int = 0
+    hit: int = 0
+    missed: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True)
+class Report:
+    """Everything that a campaign leaves, for people and for programs.
+
+    ``wrecks`` counts the different worlds that kills left behind; ``states`` and
+    ``depth`` are the closure's. ``overrides`` are the words of the command line that
+    took the place of what the scenario says.
+    """
+
+    chaoskit: str
+    scenario: str
+    scenario_path: str
+    agent: str
+    store: str
+    seed: int
+    strategy: str
+    trials: int = 0
+    kills: int = 0
+    crossings: Crossings = Crossings()
+    wrecks: int | None = None
+    states: int | None = None
+    depth: int | None = None
+    seconds: float = 0.0
+    findings: tuple[Shown, ...] = ()
+    doubts: tuple[str, ...] = ()
+    notes: tuple[str, ...] = ()
+    periodic: tuple[str, ...] = ()
+    out: str = ""
+    overrides: tuple[str, ...] = ()
+
+    @property
+    def verdict(self) -> Verdict:
+        """Fail outweighs inconclusive, which outweighs pass."""
+        if any(shown.finding.severity is Severity.MUST for shown in self.findings):
+            return Verdict.FAIL
+        return Verdict.INCONCLUSIVE if self.doubts else Verdict.PASS
+
+    @property
+    def replay(self) -> str | None:
+        """The command that shows the first finding again."""
+        return self.replay_of(self.findings[0].schedule) if self.findings else None
+
+    def replay_of(self, schedule: Schedule) -> str:
+        """The command that runs a schedule of this scenario again."""
+        words = ["chaoskit", "replay", self.scenario_path, str(schedule)]
+        return shlex.join([*words, *self.overrides])

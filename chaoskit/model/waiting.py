@@ -1,0 +1,56 @@
+"""What a parked run waits for: an open human gate, or a wait that is not over."""
+
+from collections import Counter
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+
+from chaoskit.model.address import Address, Edge
+from chaoskit.model.history import Asked, Crossed, Event, LifeEnded
+from chaoskit.model.script import AskTurn, Turn, WaitTurn
+
+
+def open_turn(history: Sequence[Event], script: Sequence[Turn]) -> int | None:
+    """The turn of the gate or the wait that is open at the end of a history.
+
+    It opens when the model's reply that asks for it is sent, and closes when a request
+    that carries its result has come to the model. A message that was held when its
+    life was killed does neither.
+    """
+    gates = _Gates(script)
+    for event in history:
+        gates.take(event)
+    return gates.open
+
+
+@dataclass
+class _Gates:
+    script: Sequence[Turn]
+    open: int | None = None
+    _before_last_crossing: int | None = None
+    _counts: Counter[int] = field(default_factory=Counter)
+    _asked: dict[tuple[int, int], Asked] = field(default_factory=dict)
+
+    def take(self, event: Event) -> None:
+        match event:
+            case Asked():
+                self._counts[event.life] += 1
+                self._asked[event.life, self._counts[event.life]] = event
+            case Crossed(late=False):
+                self._before_last_crossing = self.open
+                self._cross(event.life, event.at)
+            case LifeEnded(cause="fault" | "restored" | "cut"):
+                # The door holds one message at a time: the last that crossed.
+                self.open = self._before_last_crossing
+
+    def _cross(self, life: int, at: Address) -> None:
+        asked = self._asked.get((life, at.nth))
+        if at.operation.service != "llm" or asked is None or asked.problem:
+            return
+        if at.edge is Edge.BEFORE and f"{self.open}.0" in asked.carried:
+            self.open = None
+        elif at.edge is Edge.AFTER and self._is_gate(asked.turn):
+            self.open = asked.turn
+
+    def _is_gate(self, turn: int) -> bool:
+        at_end = turn >= len(self.script)
+        return not at_end and isinstance(self.script[turn], AskTurn | WaitTurn)

@@ -1,0 +1,122 @@
+"""The JSON Schema that editors use agrees with the loader about what may be written."""
+
+from pathlib import Path
+from typing import Any
+
+import jsonschema
+import pytest
+
+from chaoskit.loading import Kind, load_scenario, schema
+from chaoskit.loading.nodes import plain
+from chaoskit.loading.yaml_source import parse
+from chaoskit.model.errors import InputError
+
+DAMAGED = Path(__file__).parent / "damaged"
+RULES_BETWEEN_FIELDS = {
+    "agent_is_a_folder",
+    "agent_missing_file",
+    "answers_missing",
+    "exits_shared",
+    "fork_missing",
+    "script_without_end",
+    "start_no_program",
+    "tool_undeclared",
+    "tools_missing",
+}
+"""What a schema cannot see: rules between fields, and other files."""
+
+NOT_IN_JSON = {
+    "alias_of_itself",
+    "args_no_json",
+    "bad_escape",
+    "duplicate_key",
+    "goal_half_character",
+    "goal_with_nul",
+    "merge_key",
+    "python_tag",
+    "two_documents",
+}
+"""What is gone, or different, once YAML was read as JSON."""
+
+FULL_SCENARIO = """
+name: everything
+about: Every key and every shorthand.
+agent: agent.yaml
+task: {goal: g}
+llm:
+  script:
+    - call: {one: {}}
+    - call: [{one: {a: [1, null, {b: 2.5}]}}, {two: {}}]
+    - ask: "?"
+    - wait: 0.5
+    - say: Done.
+  fresh_ids: false
+  wobble: none
+tools: {one: read, two: {class: blind}, three: {class: keyed, result: [1]}}
+search: {strategy: closure, depth: 1, seed: -1, trials: 1}
+faults: [kill]
+promises: [effects, progress, transcript, log]
+limits: {life_seconds: 1, trial_seconds: 2.5, grace_seconds: 0.1}
+human: [yes]
+volatile: ["redis:x.attempts"]
+"""
+FULL_MANIFEST = """
+name: everything
+version: "1"
+launch: fork
+start: ["{python}", "{{x}}", "--run={run}"]
+resume: [a]
+answer: [a, "{answer}"]
+store: none
+exits: {done: [0], parked: [], failed: [1, 255]}
+inspect: [a]
+contract: {effects: at-most-once, max_lives: 1, max_attempts: 1}
+capabilities: [streaming, parallel-tools, approval, timers, worker]
+log: {run_id: a, step: b, checkpoint_id: c, level: d, event: e, call: f}
+env: {A_1: "", B: "{goal}"}
+fork: {preload: [a.b], call: "a.b:c"}
+"""
+
+
+def errors(kind: Kind, text: str) -> list[Any]:
+    data = plain(parse("file", text).root)
+    validator = jsonschema.Draft202012Validator(schema(kind))
+    return list(validator.iter_errors(data))
+
+
+@pytest.mark.parametrize("kind", ["scenario", "manifest"])
+def test_it_is_a_schema_that_describes_every_key(kind: Kind) -> None:
+    found = schema(kind)
+    jsonschema.Draft202012Validator.check_schema(found)
+    owners = [found, *found["$defs"].values()]
+    for owner in owners:
+        for key, value in owner.get("properties", {}).items():
+            reference = value.get("$ref", "").removeprefix("#/$defs/")
+            described = value | found["$defs"].get(reference, {})
+            assert described.get("description"), f"{key} has no description"
+
+
+def test_what_the_loader_takes_fits_the_schema(tmp_path: Path) -> None:
+    (tmp_path / "scenario.yaml").write_text(FULL_SCENARIO)
+    (tmp_path / "agent.yaml").write_text(FULL_MANIFEST)
+    load_scenario(tmp_path / "scenario.yaml")
+    assert not errors("scenario", FULL_SCENARIO)
+    assert not errors("manifest", FULL_MANIFEST)
+
+
+@pytest.mark.parametrize(
+    ("kind", "path"),
+    [
+        (folder.removesuffix("s"), path)
+        for folder in ("scenarios", "manifests")
+        for path in sorted(DAMAGED.glob(f"{folder}/*.yaml"))
+    ],
+    ids=lambda value: value.stem if isinstance(value, Path) else value,
+)
+def test_what_the_loader_refuses_does_not_fit(kind: Kind, path: Path) -> None:
+    try:
+        found = errors(kind, path.read_text())
+    except InputError:
+        return  # no YAML at all: there is nothing to fit
+    unseen = path.stem in RULES_BETWEEN_FIELDS | NOT_IN_JSON
+    assert unseen == (not found), found
