@@ -1,0 +1,52 @@
+"""What operators read: JSON on standard error, one object a line.
+
+Every line says where the run is: run id, step, and the newest durable checkpoint. No
+content goes in, only its hashes: a goal, a reply or a result may hold what is private.
+"""
+
+import json
+from datetime import UTC, datetime
+from typing import Protocol, TextIO
+
+
+class Place(Protocol):
+    """Where a run is; a `State` is one."""
+
+    @property
+    def run_id(self) -> str:
+        """Of the run."""
+
+    @property
+    def step(self) -> int:
+        """Of the run, 0 before its first question."""
+
+    @property
+    def checkpoint_id(self) -> int:
+        """The newest durable one, 0 before the first."""
+
+
+class Log:
+    """Writes lines as they happen: what a killed process logged is there."""
+
+    def __init__(self, stream: TextIO) -> None:
+        self._stream = stream
+
+    def __call__(
+        self, place: Place, event: str, level: str = "info", **fields: object
+    ) -> None:
+        line = {
+            "time": now(),
+            "level": level,
+            "event": event,
+            "run_id": place.run_id,
+            "step": place.step,
+            "checkpoint_id": place.checkpoint_id,
+            **fields,
+        }
+        self._stream.write(json.dumps(line) + "\n")
+        self._stream.flush()
+
+
+def now() -> str:
+    """The time, ISO 8601 in UTC."""
+    return datetime.now(UTC).isoformat()

@@ -1,0 +1,98 @@
+"""The run state: all that a run needs to go on, as frozen data and nothing else.
+
+Nothing that matters lives on the stack: what is not in here is lost with the process,
+and may be.
+"""
+
+from dataclasses import dataclass
+from enum import StrEnum
+from typing import Any
+
+SCHEMA = 1
+"""Raise it with every change of the fields below: old checkpoints are then refused."""
+
+
+class Phase(StrEnum):
+    """Where the state machine stands. The last three are ends."""
+
+    START = "start"  # accepted, nothing asked yet
+    CALL_LLM = "call_llm"  # the model is to be asked
+    PARSE = "parse"  # its reply is stored, and not yet acted on
+    TOOL = "tool"  # the pending call is to be made: this checkpoint is its intent
+    REVIEW = "review"  # a person must look
+    DONE = "done"
+    ERROR = "error"
+
+
+class Status(StrEnum):
+    """What a supervisor wants to know."""
+
+    RUNNING = "running"
+    PARKED = "parked"
+    DONE = "done"
+    FAILED = "failed"
+
+
+@dataclass(frozen=True)
+class Call:
+    """One tool call of the model's. `id` is the provider's and new in each reply, `key`
+    is ours and stays; `problem` says why the call cannot be made at all."""
+
+    id: str
+    tool: str
+    arguments: dict[str, Any]
+    key: str
+    problem: str | None = None
+
+
+@dataclass(frozen=True)
+class Completed:
+    """The done-marker of a call. `applied` is false where nothing was done for it."""
+
+    key: str
+    tool: str
+    arguments: dict[str, Any]
+    result: str
+    applied: bool
+
+
+@dataclass(frozen=True)
+class ModelCall:
+    """One answered question: what it asked, by hash, and what the answer cost."""
+
+    step: int
+    prompt_hash: str
+    response_id: str
+    prompt_tokens: int
+    completion_tokens: int
+
+
+@dataclass(frozen=True)
+class State:
+    """One run. `step` counts questions to the model, `checkpoint_id` counts saves."""
+
+    run_id: str
+    goal: str
+    phase: Phase = Phase.START
+    status: Status = Status.RUNNING
+    step: int = 0
+    checkpoint_id: int = 0
+    updated_at: str = ""  # ISO 8601, UTC
+    messages: tuple[dict[str, Any], ...] = ()
+    prompt_hash: str = ""  # of the question that is being asked
+    pending: Call | None = None  # the call whose intent is recorded
+    doubt: bool = False  # the pending call may have been sent before
+    queue: tuple[Call, ...] = ()  # the calls of this turn that come after it
+    completed: tuple[Completed, ...] = ()
+    model_calls: tuple[ModelCall, ...] = ()
+    attempts: int = 0  # failed attempts at the outside call of this phase
+    answer: str | None = None
+    reason: str | None = None  # why it is parked or failed
+    schema: int = SCHEMA
+
+    def __post_init__(self) -> None:
+        """A state that could not go on must neither be saved nor be read back."""
+        if self.phase is Phase.TOOL and self.pending is None:
+            raise ValueError("in phase tool without a pending call")
+        if self.phase is Phase.PARSE and not self.messages:
+            raise ValueError("in phase parse without a reply")
