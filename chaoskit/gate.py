@@ -120,21 +120,36 @@ class FreshNames:
 
     The run's id becomes ``{run}``; words that look random become ``{1}``, ``{2}``, so
     that the address of a message is the same in every run. A word that stands in
-    ``said``, the scenario's own text, is not fresh however it looks.
+    ``said``, the scenario's own text, is not fresh however it looks. ``patterns`` are
+    of whole keys, with groups around words known to be fresh (`explore.fresh`).
     """
 
     run_id: str
     known: dict[str, str] = field(default_factory=dict)
     said: str = ""
+    patterns: tuple[str, ...] = ()
 
     def __call__(self, text: str) -> str:
         """The text with its fresh parts renamed."""
-        return _FRESH.sub(self._rename, text.replace(self.run_id, "{run}"))
+        text = text.replace(self.run_id, "{run}")
+        for pattern in self.patterns:
+            if found := re.fullmatch(pattern, text):
+                text = self._rename_groups(found)
+        return _FRESH.sub(lambda found: self._rename(found[0]), text)
 
-    def _rename(self, found: re.Match[str]) -> str:
-        if found[0] in self.said:
-            return found[0]
-        return self.known.setdefault(found[0], f"{{{len(self.known) + 1}}}")
+    def _rename(self, word: str) -> str:
+        whole = rf"(?<![0-9A-Za-z]){re.escape(word)}(?![0-9A-Za-z])"
+        if re.search(whole, self.said):
+            return word
+        return self.known.setdefault(word, f"{{{len(self.known) + 1}}}")
+
+    def _rename_groups(self, found: re.Match[str]) -> str:
+        parts, at = [], 0
+        for number in range(1, len(found.groups()) + 1):
+            start, end = found.span(number)
+            parts += [found.string[at:start], self._rename(found[number])]
+            at = end
+        return "".join([*parts, found.string[at:]])
 
 
 class Gate:

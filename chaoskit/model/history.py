@@ -6,9 +6,17 @@ since the trial began and is for people only: no verdict may rest on it, except 
 of a durable wait.
 """
 
-from typing import Annotated, Literal
+import math
+from typing import Annotated, Any, Literal
 
-from pydantic import BaseModel, ConfigDict, Field, JsonValue, TypeAdapter
+from pydantic import (
+    BaseModel,
+    BeforeValidator,
+    ConfigDict,
+    Field,
+    JsonValue,
+    TypeAdapter,
+)
 
 from chaoskit.model.address import Address
 
@@ -118,13 +126,35 @@ class Applied(_Event):
     late: bool = False
 
 
+LOGGED_DEPTH_MAX = 50
+
+
+def _writable(value: Any, depth: int = 0) -> Any:
+    """What an agent logged, as JSON can hold it.
+
+    Python's reader takes NaN, halves of surrogate pairs and any depth from an agent;
+    none of them could be written into a history and read back.
+    """
+    if isinstance(value, str):
+        return value.encode(errors="backslashreplace").decode()
+    if isinstance(value, float) and not math.isfinite(value):
+        return str(value)
+    if not isinstance(value, dict | list):
+        return value
+    if depth == LOGGED_DEPTH_MAX:
+        return "..."
+    if isinstance(value, list):
+        return [_writable(item, depth + 1) for item in value]
+    return {_writable(k): _writable(item, depth + 1) for k, item in value.items()}
+
+
 class Logged(_Event):
     """A log line of the agent, parsed. ``line`` is its place in the output file."""
 
     kind: Literal["logged"] = "logged"
     stream: Literal["stdout", "stderr"]
     line: int
-    entry: dict[str, JsonValue]
+    entry: Annotated[dict[str, JsonValue], BeforeValidator(_writable)]
 
 
 class Wreck(_Event):

@@ -13,19 +13,24 @@ CONTRACT_VERSION = 1
 class Shown:
     """A finding, the smallest schedule that shows it, and the trial that did.
 
-    ``again`` says whether the same schedule, run once more, showed it again.
+    ``again`` says whether the same schedule, run once more, showed it again; ``trials``
+    is the number of trials of the search that showed it, by whatever schedule;
+    ``struck_at`` are the places in the history at which the faults fired.
     """
 
     finding: Finding
     schedule: Schedule
     trial: str
     again: bool = True
+    trials: int = 1
+    struck_at: tuple[int, ...] = ()
 
     @property
     def order(self) -> tuple[object, ...]:
-        """MUST before SHOULD, then the smallest schedule first."""
+        """MUST before SHOULD, then fewer faults, then faults earlier in the run."""
         must = self.finding.severity is Severity.MUST
-        return not must, self.schedule.order, self.finding.requirement
+        size, by_address = self.schedule.order
+        return not must, size, self.struck_at, by_address, self.finding.requirement
 
 
 @dataclass(frozen=True)

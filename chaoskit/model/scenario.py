@@ -4,11 +4,12 @@ from collections.abc import Collection, Iterator, Sequence
 from enum import StrEnum
 from typing import Annotated, NamedTuple, Self
 
-from pydantic import Field, JsonValue, model_validator
+from pydantic import AfterValidator, Field, JsonValue, model_validator
 
 from chaoskit.model.errors import Flaw, did_you_mean, listed
 from chaoskit.model.faults import FaultKind
 from chaoskit.model.fields import Frozen, Seconds, Shaped, Text, Whole, flaw, slug
+from chaoskit.model.schedule import Schedule
 from chaoskit.model.script import AskTurn as AskTurn
 from chaoskit.model.script import Call as Call
 from chaoskit.model.script import CallTurn as CallTurn
@@ -33,9 +34,13 @@ class Strategy(StrEnum):
     """Which schedules are tried."""
 
     SWEEP = "sweep"
+    """Each crossing of the fault-free run at both edges, then pairs, to `depth`."""
     CLOSURE = "closure"
+    """Every crash state that any number of kills can reach, by restoring worlds."""
     SAMPLE = "sample"
+    """Seeded random walks of several faults a run."""
     REPLAY = "replay"
+    """The schedules that are named, and no others."""
 
 
 class PromiseId(StrEnum):
@@ -73,6 +78,17 @@ class Tool(Frozen):
     """What the tool answers; without it, an answer made from the call."""
 
 
+def _parses(text: str) -> str:
+    try:
+        Schedule.parse(text)
+    except ValueError as error:
+        raise flaw("a schedule", str(error)) from None
+    return text
+
+
+ScheduleText = Annotated[Text, AfterValidator(_parses)]
+
+
 class Search(Frozen):
     """How schedules are chosen."""
 
@@ -83,7 +99,16 @@ class Search(Frozen):
     seed: Annotated[Whole, Field(ge=-(2**63), lt=2**63)] = 0
     """Where all randomness of the campaign comes from."""
     trials: Annotated[Whole, Field(ge=1, le=1_000_000)] = 500
-    """The most trials that one campaign runs."""
+    """The most trials that one campaign runs; what is left over is a doubt."""
+    schedules: tuple[ScheduleText, ...] = ()
+    """What `replay` runs, each as `kill@0:tools.pay[o-1]#1:after`."""
+
+    @model_validator(mode="after")
+    def _replays_something(self) -> Self:
+        if (self.strategy is Strategy.REPLAY) == bool(self.schedules):
+            return self
+        hint = 'add `schedules: ["kill@0:llm.chat#1:before"]`'
+        raise flaw("`schedules` with the strategy replay, and with no other", hint)
 
 
 class Limits(Frozen):

@@ -59,7 +59,7 @@ class Schedule:
         return Schedule((*self.faults, fault))
 
     @property
-    def order(self) -> tuple[object, ...]:
+    def order(self) -> tuple[int, tuple[object, ...]]:
         """Sort key of the one total order: fewer faults first, then by address.
 
         Fewer faults make a better story, so they come first; what remains is an

@@ -12,7 +12,7 @@ called whether or not the request declares it.
 import hashlib
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, ClassVar
 
 from pydantic import JsonValue
 
@@ -53,6 +53,10 @@ class Llm:
     """See the module's docstring. One per worker process."""
 
     name = "llm"
+    variables: ClassVar[Mapping[str, str]] = {
+        "OPENAI_BASE_URL": "an OpenAI-compatible endpoint: Chat Completions",
+        "OPENAI_API_KEY": "a canary, to be sent as the bearer token",
+    }
 
     def __init__(self) -> None:
         too_large = Refusal(f"The body has more than {BODY_BYTES_MAX} bytes.")

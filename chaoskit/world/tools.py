@@ -8,7 +8,9 @@ and ``after``. A request that is no call of a declared tool is answered with an 
 and crosses nothing.
 """
 
+from collections.abc import Mapping
 from dataclasses import dataclass
+from typing import ClassVar
 
 from pydantic import JsonValue
 
@@ -30,6 +32,9 @@ class Tools:
     """See the module's docstring. One per worker process."""
 
     name = "tools"
+    variables: ClassVar[Mapping[str, str]] = {
+        "CHAOSKIT_TOOLS_URL": "`POST $URL/TOOL` does an effect, `GET` looks them up"
+    }
 
     def __init__(self) -> None:
         message = f"the body has more than {BODY_BYTES_MAX} bytes"

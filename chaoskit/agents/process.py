@@ -1,0 +1,34 @@
+"""A life as a new program: the launch that suits every agent in every language."""
+
+import os
+import sys
+from pathlib import Path
+
+from chaoskit.agents.family import Family
+from chaoskit.agents.life import Command
+from chaoskit.agents.nursery import Nursery
+from chaoskit.agents.parent import Origin
+
+
+class ProcessLauncher:
+    """A `Launcher` that execs the command.
+
+    Use it in the worker's loop; lives it started may run side by side.
+    """
+
+    def __init__(self) -> None:
+        # Isolated and without site: it needs nothing, and is up in 10 ms.
+        python = (sys.executable, "-I", "-S")
+        self._nursery = Nursery(Origin(python, (), Path("/"), dict(os.environ)))
+
+    async def warm(self) -> None:
+        """See `Launcher.warm`."""
+        await self._nursery.warm()
+
+    async def start(self, command: Command) -> Family:
+        """See `Launcher.start`."""
+        return await self._nursery.start(command)
+
+    async def close(self) -> None:
+        """See `Launcher.close`."""
+        await self._nursery.close()

@@ -1,0 +1,51 @@
+"""A campaign: baseline, explorer, trials, checks, and the report of it all.
+
+`search` decides what to run next and judges what came of it, `tally` keeps what is
+known, `output` is the folder that is left. The coordinator decides and judges; workers
+run trials. Results are taken in the order in which their trials were submitted,
+whatever order they finish in, so that a campaign visits the same schedules however many
+workers it has.
+"""
+
+from chaoskit.agents.leftovers import CampaignFolder
+from chaoskit.campaign.options import REDIS_URL_VARIABLE, Listener, Options, Progress
+from chaoskit.campaign.output import OutputError, leave, prepare
+from chaoskit.campaign.search import Search
+from chaoskit.loading import Loaded
+from chaoskit.model.report import Report
+from chaoskit.pool import Pool, Setup
+
+__all__ = [
+    "REDIS_URL_VARIABLE",
+    "Listener",
+    "Options",
+    "OutputError",
+    "Progress",
+    "run_campaign",
+]
+
+
+def run_campaign(
+    loaded: Loaded, options: Options, listener: Listener = lambda _: None
+) -> Report:
+    """Run every trial of a scenario; the report is also left in the output folder.
+
+    Raises:
+        LaunchError: the agent's command cannot be started.
+        MissingServer: a server that the scenario needs cannot be had.
+        OutputError: the output folder cannot be used.
+        TemporaryFolderError: there is no place for temporary files.
+    """
+    trials = prepare(options.out)
+    with CampaignFolder.fresh() as folder:
+        setup = Setup(
+            loaded.manifest,
+            loaded.manifest_path.parent.resolve(),
+            folder.path,
+            trials,
+            options.redis_url,
+        )
+        with Pool(setup, options.jobs, folder.tag) as pool:
+            report = Search(loaded, options, pool, listener).run()
+    leave(report, options.out)
+    return report

@@ -1,0 +1,39 @@
+"""What a campaign is told besides its scenario, and what it tells while it runs."""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+
+from chaoskit.model.schedule import Schedule
+
+REDIS_URL_VARIABLE = "CHAOSKIT_REDIS_URL"
+
+
+@dataclass(frozen=True)
+class Options:
+    """What the command line adds to a scenario.
+
+    ``overrides`` are its words that took the place of what the scenario says, for the
+    replay command; ``schedules`` and ``times`` are what `replay` runs.
+    """
+
+    out: Path
+    jobs: int = 1
+    thorough: bool = False
+    redis_url: str | None = None
+    schedules: tuple[Schedule, ...] = ()
+    times: int = 1
+    overrides: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True)
+class Progress:
+    """How far a campaign is: trials done and known to come, findings so far."""
+
+    done: int
+    total: int
+    findings: int
+    stage: str
+
+
+Listener = Callable[[Progress], None]

@@ -1,0 +1,260 @@
+"""The search of a campaign: clean runs, then what the explorer asks for, then proof.
+
+Three stages. Two fault-free runs are the yardstick; if they are none, the search ends
+there. The explorer's visits follow, each judged as it comes in. At last each finding is
+shown once more by its smallest schedule, with real kills in a fresh world.
+"""
+
+import secrets
+import time
+from collections import deque
+from collections.abc import Iterable, Iterator
+from concurrent.futures import Future
+from dataclasses import replace
+
+from chaoskit.campaign.options import Listener, Options, Progress
+from chaoskit.campaign.tally import Cause, Tally
+from chaoskit.checks import Judgement, judge
+from chaoskit.explore.baseline import Baseline, without_effects
+from chaoskit.explore.closure import Closure
+from chaoskit.explore.explorer import Explorer
+from chaoskit.explore.fingerprint import Canon, learn
+from chaoskit.explore.fresh import fresh_patterns
+from chaoskit.explore.replay import Replay
+from chaoskit.explore.sample import Sample
+from chaoskit.explore.sweep import Sweep
+from chaoskit.loading import Loaded
+from chaoskit.model.history import RunEnded
+from chaoskit.model.report import Report, Shown
+from chaoskit.model.scenario import Strategy
+from chaoskit.model.schedule import Schedule
+from chaoskit.model.trial import Trial
+from chaoskit.model.visit import Look, Visit, Visited
+from chaoskit.pool import Pool
+from chaoskit.trial import Plan, Watching
+
+Pending = Future[Visited]
+
+
+class Search:
+    """One campaign's search; `run` it once."""
+
+    def __init__(
+        self, loaded: Loaded, options: Options, pool: Pool, listener: Listener
+    ) -> None:
+        self._loaded = loaded
+        self._scenario = loaded.scenario
+        self._options = options
+        self._pool = pool
+        self._listener = listener
+        self._began = time.monotonic()
+        self._since = time.time()
+        self._tally = Tally()
+        self._stage = "fault-free runs"
+        self._submitted = 0
+        self._searched = 0
+        self._left_over = 0
+        self._beyond = 0
+        self._fresh: tuple[str, ...] = ()
+        self._canon: Canon | None = None
+        self._causes_of_clean_run: frozenset[Cause] = frozenset()
+
+    def run(self) -> Report:
+        """All three stages."""
+        pair = self._clean_runs()
+        baseline = Baseline(pair[0].trial, pair[1].trial)
+        self._tally.baseline = baseline
+        if self._is_yardstick(baseline):
+            self._causes_of_clean_run = frozenset(self._tally.shown)
+            self._canon = self._learn(pair)
+            self._explore(self._explorer(pair[0]), baseline)
+        if self._scenario.search.strategy is not Strategy.REPLAY:
+            self._confirm()
+        seconds = time.monotonic() - self._began
+        return self._tally.report(self._loaded, self._options, seconds)
+
+    def _clean_runs(self) -> tuple[Visited, Visited]:
+        """Two fault-free runs; two more if they show keys that are fresh in each."""
+        pair = self._clean_pair("baseline-1", "baseline-2")
+        self._fresh = fresh_patterns(Baseline(pair[0].trial, pair[1].trial))
+        if self._fresh:
+            pair = self._clean_pair("baseline-3", "baseline-4")
+        return pair
+
+    def _clean_pair(self, *names: str) -> tuple[Visited, Visited]:
+        keep = self._scenario.search.strategy is Strategy.CLOSURE
+        watching = Watching(snapshots=keep)
+        pending = [self._submit(Visit(), name, watching) for name in names]
+        first, second = (self._take(each) for each in pending)
+        return first, second
+
+    def _is_yardstick(self, baseline: Baseline) -> bool:
+        """Whether faults can be judged by these runs; if not, why is a doubt."""
+        tally, first = self._tally, baseline.first
+        if first.ended.outcome == baseline.second.ended.outcome == "endless":
+            return False
+        if without_effects(first) and without_effects(baseline.second):
+            tally.shown.clear()
+            tally.doubt(
+                f"the fault-free run was {first.ended.outcome} and applied no effect, "
+                "so it cannot show that effects are applied once"
+            )
+        for reason in baseline.doubts:
+            tally.doubt(
+                f"the fault-free run does not repeat: {reason}. Common causes: random "
+                "choices, timeouts, work left over from an earlier run"
+            )
+        return not tally.doubts
+
+    def _learn(self, pair: tuple[Visited, Visited]) -> Canon:
+        views = [{look.address: look.state.view for look in v.looks} for v in pair]
+        return learn(
+            ((view, views[1][at]) for at, view in views[0].items() if at in views[1]),
+            (pair[0].trial.run_id, pair[1].trial.run_id),
+            self._since,
+            self._scenario.volatile,
+        )
+
+    def _explorer(self, clean: Visited) -> Explorer:
+        search, faults = self._scenario.search, self._scenario.faults
+        match search.strategy:
+            case Strategy.SWEEP:
+                return Sweep(faults, search.depth)
+            case Strategy.SAMPLE:
+                return Sample(faults, search.seed, search.trials)
+            case Strategy.REPLAY:
+                named = tuple(map(Schedule.parse, search.schedules))
+                return Replay(self._options.schedules or named, self._options.times)
+            case Strategy.CLOSURE:
+                assert self._canon is not None
+                closure = Closure(self._canon, clean.looks, search.trials)
+                self._tally.closure = closure
+                return closure
+
+    def _explore(self, explorer: Explorer, baseline: Baseline) -> None:
+        self._stage = self._scenario.search.strategy.value
+        queue = deque(self._within_limit(explorer.first(baseline)))
+        while queue:
+            visited = self._without_broken_worlds(self._take(queue.popleft()))
+            queue.extend(self._within_limit(explorer.after(visited)))
+        self._weigh()
+
+    def _weigh(self) -> None:
+        """What the search as a whole gives reason to doubt."""
+        tally, closure = self._tally, self._tally.closure
+        if self._left_over:
+            tally.doubt(
+                f"{self._left_over} more schedules were due and not run: the scenario "
+                f"stops the search after {self._scenario.search.trials} trials"
+            )
+        if closure is not None and not closure.ended:
+            tally.doubt(closure.why_endless())
+        if self._beyond:
+            tally.note(
+                f"{self._beyond} worlds in which a promise was already broken were not "
+                "followed further"
+            )
+        if closure is None and not tally.kills and not tally.doubts:
+            tally.doubt("no fault fired, so nothing was put to the test")
+
+    def _within_limit(self, visits: Iterable[Visit]) -> Iterator[Pending]:
+        """Submit visits until the search has run as many trials as it may."""
+        for visit in visits:
+            if self._searched == self._scenario.search.trials:
+                self._left_over += 1
+                continue
+            self._searched += 1
+            yield self._submit(visit)
+
+    def _without_broken_worlds(self, visited: Visited) -> Visited:
+        """Leave out worlds in which a promise is already broken.
+
+        What follows from such a world shows the same again, with more kills; where
+        each kill does one more effect it would never end.
+        """
+        sound = tuple(look for look in visited.looks if self._is_sound(look))
+        self._beyond += len(visited.looks) - len(sound)
+        return replace(visited, looks=sound)
+
+    def _is_sound(self, look: Look) -> bool:
+        state = look.state
+        cut = RunEnded(life=state.life, seq=len(state.prefix), outcome="cut")
+        trial = Trial("", state.run_id, state.path, (*state.prefix, cut))
+        causes = {finding.cause for finding in self._judge(trial).findings}
+        return causes <= self._causes_of_clean_run
+
+    def _confirm(self) -> None:
+        """Show each finding again, unless the two clean runs have shown it twice."""
+        self._stage = "confirming"
+        for cause, shown in list(self._tally.shown.items()):
+            if not shown.schedule.faults and shown.trials > 1:
+                continue
+            name = f"confirm-{self._submitted:04}"
+            visited = self._result(self._submit(Visit(shown.schedule), name))
+            findings = self._judge(visited.trial).findings
+            again = next((each for each in findings if each.cause == cause), None)
+            if again is not None:
+                confirmed = replace(shown, finding=again, trial=name)
+                self._tally.shown[cause] = confirmed
+            else:
+                self._not_again(cause, shown)
+
+    def _not_again(self, cause: Cause, shown: Shown) -> None:
+        """A finding that a second run did not show: seen for real, or not at all."""
+        tally, requirement = self._tally, shown.finding.requirement
+        rests_on_time = requirement == "progress/ends"
+        if tally.closure is None and not rests_on_time:
+            tally.shown[cause] = replace(shown, again=False)
+            return
+        del tally.shown[cause]
+        where = "in a restored world" if tally.closure else "at a time limit"
+        tally.doubt(
+            f"{requirement} was broken {where}, and running "
+            f"{shown.schedule or 'the scenario'} once more did not show it again"
+        )
+
+    def _submit(
+        self, visit: Visit, name: str = "", watching: Watching | None = None
+    ) -> Pending:
+        self._submitted += 1
+        self._tell()
+        if visit.origin is not None:
+            assert self._tally.closure is not None
+            watching = Watching(
+                self._canon,
+                self._tally.closure.known,
+                snapshots=True,
+                thorough=self._options.thorough,
+            )
+        plan = Plan(
+            name=name or f"{self._submitted:04}",
+            visit=visit,
+            scenario=self._scenario,
+            manifest=self._loaded.manifest,
+            agent_folder=self._loaded.manifest_path.parent.resolve(),
+            run_id=f"run-{secrets.token_hex(4)}",
+            canon=self._canon,
+            watching=watching,
+            fresh=self._fresh,
+        )
+        return self._pool.submit(plan)
+
+    def _result(self, pending: Pending) -> Visited:
+        visited = pending.result()
+        self._tally.trials += 1
+        self._tell()
+        return visited
+
+    def _take(self, pending: Pending) -> Visited:
+        """Wait for a trial, judge it, and add it to what is known."""
+        visited = self._result(pending)
+        self._tally.add(visited.trial, self._judge(visited.trial))
+        return visited
+
+    def _judge(self, trial: Trial) -> Judgement:
+        return judge(trial, self._scenario, self._loaded.manifest)
+
+    def _tell(self) -> None:
+        tally = self._tally
+        now = Progress(tally.trials, self._submitted, len(tally.shown), self._stage)
+        self._listener(now)

@@ -1,0 +1,118 @@
+"""The tally of a campaign: what is known so far, and the report made of it."""
+
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass, field, replace
+
+from chaoskit import __version__
+from chaoskit.campaign.options import Options
+from chaoskit.checks import Judgement
+from chaoskit.explore.baseline import Baseline
+from chaoskit.explore.closure import Closure
+from chaoskit.loading import Loaded
+from chaoskit.model.history import FaultFired, LifeEnded, Wreck
+from chaoskit.model.report import Crossings, Report, Shown
+from chaoskit.model.trial import Trial
+from chaoskit.model.verdict import Finding
+
+Cause = tuple[str, str]
+
+
+@dataclass
+class Tally:
+    """Counts, findings by cause, doubts and notes; each doubt and note once."""
+
+    trials: int = 0
+    kills: int = 0
+    shown: dict[Cause, Shown] = field(default_factory=dict)
+    baseline: Baseline | None = None
+    closure: Closure | None = None
+    _doubts: dict[str, None] = field(default_factory=dict)
+    _notes: dict[str, None] = field(default_factory=dict)
+    _hit: set[str] = field(default_factory=set)
+    _wrecks: set[str] = field(default_factory=set)
+
+    @property
+    def doubts(self) -> tuple[str, ...]:
+        """Why the campaign proves nothing, or not all that it might."""
+        return tuple(self._doubts)
+
+    def doubt(self, reason: str) -> None:
+        """Add a reason for which a pass would prove nothing."""
+        self._doubts[reason] = None
+
+    def note(self, remark: str) -> None:
+        """Add something to know that changes no verdict."""
+        self._notes[remark] = None
+
+    def add(self, trial: Trial, judgement: Judgement) -> None:
+        """Take in a trial and what the checks say of it."""
+        for finding in judgement.findings:
+            self._add_finding(trial, finding)
+        for reason in (*judgement.doubts, *_unreal_kills(trial)):
+            self.doubt(reason)
+        for remark in judgement.notes:
+            self.note(remark)
+        self.kills += len(trial.kills)
+        self._hit |= {str(fault.at) for fault in trial.kills}
+        self._wrecks |= {wreck.state for wreck in trial.of(Wreck)}
+
+    def _add_finding(self, trial: Trial, finding: Finding) -> None:
+        """Keep the smallest schedule for each cause."""
+        struck = tuple(fired.seq for fired in trial.of(FaultFired))
+        new = Shown(finding, trial.schedule, trial.name, struck_at=struck)
+        old = self.shown.get(finding.cause)
+        if old is None:
+            self.shown[finding.cause] = new
+            return
+        best = min(new, old, key=lambda shown: shown.order)
+        self.shown[finding.cause] = replace(best, trials=old.trials + 1)
+
+    def report(self, loaded: Loaded, options: Options, seconds: float) -> Report:
+        """Everything that is known, ordered: the smallest schedule first."""
+        search, manifest = loaded.scenario.search, loaded.manifest
+        version = f" {manifest.version}" if manifest.version else ""
+        return Report(
+            chaoskit=__version__,
+            scenario=loaded.scenario.name,
+            scenario_path=str(loaded.scenario_path),
+            agent=f"{manifest.name}{version}",
+            store=manifest.store.value,
+            seed=search.seed,
+            strategy=search.strategy.value,
+            trials=self.trials,
+            kills=self.kills,
+            crossings=self._crossings(),
+            wrecks=len(self._wrecks) or None,
+            states=len(self.closure.states) if self.closure else None,
+            depth=self.closure.depth if self.closure else search.depth,
+            seconds=round(seconds, 3),
+            findings=tuple(sorted(self.shown.values(), key=lambda each: each.order)),
+            doubts=self.doubts,
+            notes=tuple(self._notes),
+            periodic=self._periodic(),
+            out=str(options.out),
+            overrides=options.overrides,
+        )
+
+    def _periodic(self) -> tuple[str, ...]:
+        periodic: Iterable[object] = self.baseline.periodic if self.baseline else ()
+        return tuple(sorted(map(str, periodic)))
+
+    def _crossings(self) -> Crossings:
+        """Closure starts a recovery at every edge, by restoring what a kill leaves."""
+        if self.baseline is None:
+            return Crossings()
+        seen = [str(address) for address in self.baseline.targets]
+        reached = set(seen) if self.closure is not None else self._hit
+        missed = tuple(address for address in seen if address not in reached)
+        return Crossings(len(seen), len(seen) - len(missed), missed)
+
+
+def _unreal_kills(trial: Trial) -> Iterator[str]:
+    """Kills whose life did not die of the signal, in words."""
+    for end in trial.of(LifeEnded):
+        if end.cause == "fault" and end.signal is None:
+            yield (
+                f"life {end.life} of trial {trial.name} was to be killed and exited "
+                f"with {end.code} before the signal came"
+            )

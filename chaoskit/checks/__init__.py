@@ -1,0 +1,71 @@
+"""The checks: one kind of promise per file, each a pure function of a trial.
+
+A check reads the history and yields findings; it never raises on purpose. One that
+raises all the same has judged nothing: the verdict is inconclusive, with its error.
+"""
+
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import dataclass, field
+
+from chaoskit.checks import effects, log, progress, transcript
+from chaoskit.checks.causes import linked
+from chaoskit.model.manifest import Manifest
+from chaoskit.model.scenario import PromiseId, Scenario
+from chaoskit.model.trial import Trial
+from chaoskit.model.verdict import Finding, Severity, Verdict
+
+Check = Callable[[Trial, Scenario, Manifest], Iterable[Finding]]
+
+CHECKS: dict[PromiseId, Check] = {
+    PromiseId.EFFECTS: effects.check,
+    PromiseId.PROGRESS: progress.check,
+    PromiseId.TRANSCRIPT: transcript.check,
+    PromiseId.LOG: log.check,
+}
+
+
+@dataclass(frozen=True)
+class Judgement:
+    """What the checks say of one trial.
+
+    ``doubts`` are reasons for which the trial proves nothing, in words; ``notes`` say
+    what was not judged, and why.
+    """
+
+    findings: tuple[Finding, ...] = ()
+    doubts: tuple[str, ...] = ()
+    notes: tuple[str, ...] = field(default=())
+
+    @property
+    def verdict(self) -> Verdict:
+        """Fail outweighs inconclusive, which outweighs pass."""
+        if any(finding.severity is Severity.MUST for finding in self.findings):
+            return Verdict.FAIL
+        return Verdict.INCONCLUSIVE if self.doubts else Verdict.PASS
+
+
+def judge(trial: Trial, scenario: Scenario, manifest: Manifest) -> Judgement:
+    """Put one trial before every check that the scenario asks for."""
+    findings: list[Finding] = []
+    doubts = [f"{fault} was scheduled and never fired" for fault in trial.unfired]
+    if progress.killed_to_the_end(trial):
+        doubts.append(_KILLED_TO_THE_END)
+    for promise in scenario.promises or tuple(CHECKS):
+        try:
+            findings += tuple(CHECKS[promise](trial, scenario, manifest))
+        except Exception as error:
+            doubts.append(f"the check {promise} crashed: {error!r}")
+    notes = tuple(_notes(trial, scenario, manifest))
+    return Judgement(linked(findings, trial), tuple(doubts), notes)
+
+
+def _notes(trial: Trial, scenario: Scenario, manifest: Manifest) -> Iterator[str]:
+    asked_for = scenario.promises or tuple(CHECKS)
+    if PromiseId.LOG in asked_for and (why := log.silent(trial, manifest)):
+        yield f"log was not judged: {why}"
+
+
+_KILLED_TO_THE_END = (
+    "the scheduled fault strikes in every life, and struck until the trial's time was "
+    "up: the run was never let to end"
+)

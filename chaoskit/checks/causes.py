@@ -1,0 +1,53 @@
+"""What follows from what: one cause is reported once, what comes of it names it.
+
+Checks do not know each other, so this is said after all of them have spoken.
+"""
+
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import replace
+
+from chaoskit.model.trial import Trial
+from chaoskit.model.verdict import Finding
+
+_SAME_CALL = {
+    "effects/once-across-kill": "progress/not-again",
+    "effects/stable-key": "progress/not-again",
+}
+_SAME_TOOL = {"effects/none-lost": "effects/only-what-was-asked"}
+_SAME_TRIAL = {
+    "progress/ends": ("transcript/valid-request", "progress/waits-its-time"),
+    "progress/fails-for-a-reason": ("transcript/valid-request",),
+    "progress/parks-for-a-reason": ("transcript/valid-request",),
+}
+_AGAIN = "progress/resume-after-done"
+
+
+def linked(findings: Sequence[Finding], trial: Trial) -> tuple[Finding, ...]:
+    """The findings, each with the requirement that it follows from."""
+    return tuple(
+        replace(finding, follows=next(_causes(finding, findings, trial), ""))
+        for finding in findings
+    )
+
+
+def _causes(
+    finding: Finding, findings: Iterable[Finding], trial: Trial
+) -> Iterator[str]:
+    for other in findings:
+        if _comes_from(finding, other, trial):
+            yield other.requirement
+
+
+def _comes_from(finding: Finding, other: Finding, trial: Trial) -> bool:
+    cause, of = other.requirement, finding.requirement
+    if cause == _AGAIN and finding.promise == "effects":
+        return any(trial.history[seq].life == trial.again for seq in finding.events)
+    if cause == _SAME_CALL.get(of):
+        return finding.subject == other.subject
+    if cause == _SAME_TOOL.get(of):
+        return _tool(finding) == _tool(other)
+    return cause in _SAME_TRIAL.get(of, ())
+
+
+def _tool(finding: Finding) -> str:
+    return finding.subject.partition("(")[0]

@@ -1,0 +1,238 @@
+"""`effects`: every logical call is applied as often as the contract allows.
+
+The ledger outside the agent is the only witness. What is allowed follows from the
+tool's class and from the guarantee that the manifest declares (contract, section 3).
+One cause is reported once: a call applied twice because its key changed is one
+finding, and so is one that was swallowed because it shared another call's key.
+"""
+
+from collections.abc import Iterator
+
+from chaoskit.checks.script import Group, Script, asked_turns
+from chaoskit.model.calls import Identity, identity, spoken
+from chaoskit.model.history import Applied, Crossed, Delivered
+from chaoskit.model.manifest import Guarantee, Manifest
+from chaoskit.model.scenario import Scenario, ToolClass
+from chaoskit.model.trial import Trial
+from chaoskit.model.verdict import Finding
+
+PROMISE = "effects"
+
+
+def check(trial: Trial, scenario: Scenario, manifest: Manifest) -> Iterator[Finding]:
+    """Judge the ledger of one trial."""
+    script = Script(scenario)
+    guarantee = manifest.contract.effects
+    shared = _shared_keys(trial, script)
+    yield from shared.values()
+    yield from _unscripted(trial, script)
+    for group in script.effects:
+        seen = _Seen(trial, group)
+        twice = _too_often(seen, guarantee)
+        if twice is not None:
+            yield twice
+            continue
+        if unstable := _unstable_key(seen):
+            yield unstable
+        if group.identity in shared:
+            continue
+        if missing := _missing(seen, guarantee):
+            yield missing
+
+
+class _Seen:
+    """What the ledger saw of one group of calls."""
+
+    def __init__(self, trial: Trial, group: Group) -> None:
+        self.trial = trial
+        self.group = group
+        name = group.identity
+        self.deliveries = [e for e in trial.of(Delivered) if identity(e) == name]
+        self.keyed = [d for d in self.deliveries if d.idempotency_key is not None]
+        applied = [e for e in trial.of(Applied) if identity(e) == name]
+        self.applied = [event for event in applied if event.first]
+
+    @property
+    def keys(self) -> list[str]:
+        """The different keys that were sent, in order of first sight."""
+        return list(dict.fromkeys(str(d.idempotency_key) for d in self.keyed))
+
+    def calls_asked_for(self, seq: int) -> int:
+        """How many calls of the group the model had asked for before an event."""
+        asked = (e.turn for e in asked_turns(self.trial.history) if e.seq < seq)
+        last = max(asked, default=-1)
+        return sum(call.turn <= last for call in self.group.calls)
+
+
+def _too_often(seen: _Seen, guarantee: Guarantee) -> Finding | None:
+    """Whether there were ever more effects than calls that the model had asked for."""
+    if guarantee is Guarantee.AT_LEAST_ONCE:
+        return None
+    for count, event in enumerate(seen.applied, 1):
+        calls = max(1, seen.calls_asked_for(event.seq))
+        if count > calls:
+            return _applied_again(seen, guarantee, calls)
+    return None
+
+
+def _applied_again(seen: _Seen, guarantee: Guarantee, calls: int) -> Finding:
+    group, count = seen.group, len(seen.applied)
+    places = " and ".join(_place(seen.trial, event) for event in seen.applied)
+    return Finding(
+        PROMISE,
+        "effects/once-across-kill",
+        f"{group} was applied {_times(count)}, {_allowed(group, guarantee, calls)}: "
+        f"at {places}.{_why_again(seen)}",
+        expected=calls,
+        observed=count,
+        subject=str(group),
+        events=tuple(event.seq for event in seen.applied),
+    )
+
+
+def _why_again(seen: _Seen) -> str:
+    if seen.group.tool_class is not ToolClass.KEYED:
+        return " The tool cannot tell a repeat; the agent has to."
+    if len(seen.keyed) < len(seen.deliveries):
+        return " It was sent without an Idempotency-Key, so the tool took it for new."
+    listed = ", ".join(map(repr, seen.keys))
+    return f" Each attempt sent a key of its own ({listed})."
+
+
+def _unstable_key(seen: _Seen) -> Finding | None:
+    """Whether there were ever more keys than calls that the model had asked for."""
+    keys: set[str | None] = set()
+    for delivery in seen.keyed:
+        keys.add(delivery.idempotency_key)
+        calls = max(1, seen.calls_asked_for(delivery.seq))
+        if len(keys) > calls:
+            return _unstable(seen, calls)
+    return None
+
+
+def _unstable(seen: _Seen, calls: int) -> Finding:
+    return Finding(
+        PROMISE,
+        "effects/stable-key",
+        f"{seen.group} was sent with {len(seen.keys)} different idempotency keys "
+        f"({', '.join(map(repr, seen.keys))}) for {_times(calls, 'call')}: "
+        "a key must be the same in each attempt of one logical call.",
+        expected=calls,
+        observed=len(seen.keys),
+        subject=str(seen.group),
+        events=tuple(delivery.seq for delivery in seen.keyed),
+    )
+
+
+def _shared_keys(trial: Trial, script: Script) -> dict[Identity, Finding]:
+    """Keys used for two different calls of one tool, by the later call's identity."""
+    first: dict[tuple[str, str], Delivered] = {}
+    found: dict[Identity, Finding] = {}
+    for group, delivery in script.deliveries(trial):
+        key = delivery.idempotency_key
+        if key is None or group is None:
+            continue
+        owner = first.setdefault((delivery.tool, key), delivery)
+        if identity(owner) != group.identity:
+            found.setdefault(group.identity, _shared(key, owner, delivery))
+    for group in script.effects:
+        seen = _Seen(trial, group)
+        if _equal_calls_share(seen):
+            finding = _shared(seen.keys[0], seen.deliveries[0], seen.deliveries[-1])
+            found.setdefault(group.identity, finding)
+    return found
+
+
+def _equal_calls_share(seen: _Seen) -> bool:
+    """Whether equal calls of the script, all made, went out under fewer keys."""
+    calls, made = len(seen.group), len(seen.deliveries)
+    if seen.trial.ended.outcome != "done" or not made >= calls > 1:
+        return False
+    last = seen.deliveries[-1]
+    all_made = seen.calls_asked_for(last.seq) >= calls
+    return all_made and len(seen.keyed) == made and len(seen.keys) < calls
+
+
+def _shared(key: str, first: Delivered, second: Delivered) -> Finding:
+    return Finding(
+        PROMISE,
+        "effects/distinct-key",
+        f"The idempotency key {key!r} stands for two different calls: "
+        f"{spoken(first.tool, first.args)} and {spoken(second.tool, second.args)}; "
+        "the tool answers the second with the first one's result.",
+        expected="a key of its own for each logical call",
+        observed=key,
+        subject=spoken(second.tool, second.args),
+        events=(first.seq, second.seq),
+    )
+
+
+def _missing(seen: _Seen, guarantee: Guarantee) -> Finding | None:
+    group, count = seen.group, len(seen.applied)
+    said_done = seen.trial.ended.outcome == "done"
+    if not said_done or guarantee is Guarantee.AT_MOST_ONCE or count >= len(group):
+        return None
+    return Finding(
+        PROMISE,
+        "effects/none-lost",
+        f"The run says it is done, but {group} was applied {_times(count)}, "
+        f"{_allowed(group, guarantee, len(group))}.",
+        expected=len(group),
+        observed=count,
+        subject=str(group),
+        events=(*(e.seq for e in seen.applied), seen.trial.ended.seq),
+    )
+
+
+def _unscripted(trial: Trial, script: Script) -> Iterator[Finding]:
+    told: set[Identity] = set()
+    for group, delivery in script.deliveries(trial):
+        if group is not None or identity(delivery) in told:
+            continue
+        told.add(identity(delivery))
+        calls = [str(g) for g in script.effects if g.tool == delivery.tool]
+        asked = ", ".join(calls) or "no call of that tool"
+        call = spoken(delivery.tool, delivery.args)
+        yield Finding(
+            PROMISE,
+            "effects/only-what-was-asked",
+            f"{call} reached the tool, and the model never asked for it; the script "
+            f"has {asked}.",
+            expected=asked,
+            observed=call,
+            subject=call,
+            events=(delivery.seq,),
+        )
+
+
+def _place(trial: Trial, applied: Applied) -> str:
+    """The address under which an application crossed, with its event.
+
+    The door holds one message at a time, so the next crossing is its own.
+    """
+    later = (e for e in trial.of(Crossed) if e.seq > applied.seq)
+    crossed = next(later, None)
+    place = f"life {applied.life}" if crossed is None else crossed.address
+    return f"{place} (event {applied.seq})"
+
+
+def allowance(tool_class: ToolClass, guarantee: Guarantee) -> str:
+    """How often one logical call may be applied, in words; for the contract."""
+    if tool_class is ToolClass.READ:
+        return "anything"
+    if guarantee is Guarantee.AT_MOST_ONCE:
+        return "0 or 1"
+    keyed, blind = tool_class is ToolClass.KEYED, tool_class is ToolClass.BLIND
+    if guarantee is Guarantee.AT_LEAST_ONCE:
+        return "1 or more" + (", one key for all attempts" if keyed else "")
+    return "1" + ("; 0 or 1 where the run stops in doubt" if blind else "")
+
+
+def _allowed(group: Group, guarantee: Guarantee, calls: int) -> str:
+    return f"where {guarantee} of a {group.tool_class} tool asks for {calls}"
+
+
+def _times(count: int, noun: str = "") -> str:
+    if noun:
+        return f"{count} {noun}" + ("" if count == 1 else "s")
+    return {0: "never", 1: "once", 2: "twice"}.get(count, f"{count} times")

@@ -1,0 +1,179 @@
+"""`progress`: the run ends, and never goes back over what the model has seen.
+
+It must end within its lives and seconds: done; parked only for a reason; failed only
+for a cause that is allowed. A call whose result has gone to the model is not delivered
+again. A wait is neither cut short nor begun anew. Resumed once more after ``done``, the
+agent asks nothing and does nothing.
+"""
+
+from collections import Counter
+from collections.abc import Iterator
+
+from chaoskit.checks.doubt import calls_in_doubt, deaths
+from chaoskit.checks.script import Script, name_of
+from chaoskit.checks.waits import waits
+from chaoskit.model.calls import identity, spoken
+from chaoskit.model.history import Asked, Delivered, FaultFired, LifeEnded
+from chaoskit.model.manifest import Manifest
+from chaoskit.model.scenario import Scenario
+from chaoskit.model.schedule import Fault
+from chaoskit.model.trial import Trial
+from chaoskit.model.verdict import Finding
+from chaoskit.model.waiting import open_turn
+
+PROMISE = "progress"
+
+
+def check(trial: Trial, scenario: Scenario, manifest: Manifest) -> Iterator[Finding]:
+    """Judge how the run went on and how it ended."""
+    script = Script(scenario)
+    yield from _ending(trial, script, manifest)
+    yield from _delivered_again(trial, script)
+    yield from waits(trial, scenario)
+    yield from _past_the_end(trial, scenario)
+    yield from _after_done(trial, manifest)
+
+
+def _ending(trial: Trial, script: Script, manifest: Manifest) -> Iterator[Finding]:
+    ended = trial.ended
+    if ended.outcome == "endless" and not killed_to_the_end(trial):
+        yield _ended_badly(
+            trial, "progress/ends", f"The run never ends: {ended.reason}"
+        )
+    elif ended.outcome == "parked":
+        waits = open_turn(trial.history, script.scenario.llm.script) is not None
+        if not waits and not calls_in_doubt(trial, script, manifest):
+            message = "The run parked with no open gate, no wait and no call in doubt"
+            yield _ended_badly(trial, "progress/parks-for-a-reason", message)
+    elif ended.outcome == "failed" and not _may_fail(trial, script, manifest):
+        message = "The run failed, and nothing that happened to it allows that"
+        yield _ended_badly(trial, "progress/fails-for-a-reason", message)
+
+
+def killed_to_the_end(trial: Trial) -> bool:
+    """Whether a fault that strikes in every life struck until the time was up."""
+    last = max(trial.of(LifeEnded), key=lambda end: end.seq, default=None)
+    everywhere = any(fault.at.life is None for fault in trial.schedule.faults)
+    return everywhere and last is not None and last.cause == "fault"
+
+
+def _may_fail(trial: Trial, script: Script, manifest: Manifest) -> bool:
+    limit = manifest.contract.max_attempts
+    gave_up = limit is not None and _deaths_at_one_call(trial, script) >= limit
+    return gave_up or bool(calls_in_doubt(trial, script, manifest))
+
+
+def _deaths_at_one_call(trial: Trial, script: Script) -> int:
+    """The most deaths at one operation, or while one call had no result yet."""
+    struck = (fired.fault for fired in trial.of(FaultFired))
+    at = Counter(str(Fault.parse(fault).at.operation) for fault in struck)
+    during = Counter(name for names in deaths(trial, script) for name in names)
+    return max((at | during).values(), default=0)
+
+
+def _ended_badly(trial: Trial, requirement: str, message: str) -> Finding:
+    lives = [end for end in trial.of(LifeEnded) if end.cause != "fault"]
+    last = lives[-1] if lives else None
+    ended = trial.ended
+    return Finding(
+        PROMISE,
+        requirement,
+        f"{message}.{_last_words(last)}",
+        expected="done",
+        observed=ended.outcome,
+        events=((ended.seq,) if last is None else (last.seq, ended.seq)),
+    )
+
+
+def _last_words(end: LifeEnded | None) -> str:
+    if end is None:
+        return ""
+    if end.cause == "limit":
+        how = "was ended at its time limit"
+    elif end.signal is not None:
+        how = f"died of signal {end.signal}"
+    else:
+        how = f"exited with {end.code}"
+    said = "".join(f"\n    {line}" for line in end.tail) or " nothing"
+    return f" Life {end.life} {how}; its log is {end.output}; it last said:{said}"
+
+
+def _delivered_again(trial: Trial, script: Script) -> Iterator[Finding]:
+    """Deliveries that no call could be for which the model still waits.
+
+    What the life after ``done`` does is judged by itself.
+    """
+    issued, told = -1, set()
+    carried: set[str] = set()
+    for event in trial.history:
+        if isinstance(event, Asked) and event.problem is None:
+            issued = max(issued, event.turn)
+            carried |= set(event.carried)
+        if not isinstance(event, Delivered) or event.life == trial.again:
+            continue
+        group = script.groups.get(identity(event))
+        if group is None or group.identity in told:
+            continue
+        calls = {name_of(call) for call in group.calls if call.turn <= issued}
+        if calls and calls <= carried:
+            told.add(group.identity)
+            yield Finding(
+                PROMISE,
+                "progress/not-again",
+                f"{spoken(event.tool, event.args)} was delivered again in life "
+                f"{event.life}, after a request to the model had carried its result.",
+                expected="no delivery of a call that the model has the result of",
+                observed=f"a delivery in life {event.life}",
+                subject=str(group),
+                events=(event.seq,),
+            )
+
+
+def _past_the_end(trial: Trial, scenario: Scenario) -> Iterator[Finding]:
+    for asked in trial.of(Asked):
+        if asked.past_end and asked.life != trial.again:
+            yield Finding(
+                PROMISE,
+                "progress/stops-at-the-end",
+                f"Life {asked.life} asked the model again after its last word: the "
+                f"script ends at turn {len(scenario.llm.script) - 1}.",
+                expected="no request after the last turn",
+                observed=f"turn {asked.turn}",
+                events=(asked.seq,),
+            )
+            return
+
+
+def _after_done(trial: Trial, manifest: Manifest) -> Iterator[Finding]:
+    if trial.again is None:
+        return
+    did = [
+        event
+        for event in trial.history
+        if isinstance(event, Asked | Delivered) and event.life == trial.again
+    ]
+    ends = (end for end in trial.of(LifeEnded) if end.life == trial.again)
+    end = next(ends, None)
+    if did:
+        what = ", ".join(map(_deed, did))
+        yield _not_idle(f"it {what}", tuple(event.seq for event in did))
+    elif end is not None and end.ending != "done":
+        yield _not_idle(_last_words(end).strip(), (end.seq,))
+
+
+def _deed(event: Asked | Delivered) -> str:
+    if isinstance(event, Asked):
+        return f"asked the model for turn {event.turn}"
+    return f"called {spoken(event.tool, event.args)}"
+
+
+def _not_idle(observed: str, events: tuple[int, ...]) -> Finding:
+    return Finding(
+        PROMISE,
+        "progress/resume-after-done",
+        "Resumed once more after it was done, the agent must exit with 0, ask nothing "
+        f"and do nothing; {observed}",
+        expected="exit 0, no request, no call",
+        observed=observed,
+        events=events,
+    )

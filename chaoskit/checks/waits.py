@@ -1,0 +1,79 @@
+"""`progress/waits-its-time`: a durable wait ends neither early nor begun anew.
+
+Its time counts from when it was first asked for. This is the one judgement that rests
+on times, so it is made where a slow machine cannot turn it.
+"""
+
+from collections.abc import Iterator
+
+from chaoskit.checks.script import asked_turns
+from chaoskit.model.history import LifeEnded, LifeStarted
+from chaoskit.model.scenario import Scenario, WaitTurn
+from chaoskit.model.trial import Trial
+from chaoskit.model.verdict import Finding
+from chaoskit.model.waiting import open_turn
+
+# Between two clocks of one machine, one of which may be slewed meanwhile.
+_EARLY_SECONDS_MAX = 0.02
+# An agent may keep its times in whole seconds, rounded up.
+_LATE_SECONDS_MAX = 1.0
+
+
+def waits(trial: Trial, scenario: Scenario) -> Iterator[Finding]:
+    """Judge every wait of one trial."""
+    script = scenario.llm.script
+    due = {n: t.wait for n, t in enumerate(script) if isinstance(t, WaitTurn)}
+    if due:
+        yield from _early(trial, due)
+        yield from _begun_anew(trial, scenario, due)
+
+
+def _early(trial: Trial, due: dict[int, float]) -> Iterator[Finding]:
+    first_asked: dict[int, float] = {}
+    for asked in asked_turns(trial.history):
+        for turn in [turn for turn in first_asked if f"{turn}.0" in asked.carried]:
+            waited = asked.t - first_asked.pop(turn)
+            if waited < due[turn] - _EARLY_SECONDS_MAX:
+                message = f"was over after {waited:.2f} s"
+                yield _finding(turn, due[turn], waited, message, asked.seq)
+        if asked.turn in due:
+            first_asked.setdefault(asked.turn, asked.t)
+
+
+def _begun_anew(
+    trial: Trial, scenario: Scenario, due: dict[int, float]
+) -> Iterator[Finding]:
+    """A life that began when the wait's time was over, and parked for it again.
+
+    The time counts from the end of the last life that asked and was told to wait: by
+    then the agent had to know when to go on.
+    """
+    began = {start.life: start.t for start in trial.of(LifeStarted)}
+    last_told = {e.life: e.turn for e in asked_turns(trial.history)}
+    told: dict[int, float] = {}
+    for end in trial.of(LifeEnded):
+        turn = open_turn(trial.history[: end.seq], scenario.llm.script)
+        if turn is None or turn not in due:
+            continue
+        if last_told.get(end.life) == turn:
+            told[turn] = end.t
+        late = began.get(end.life, 0.0) - told.get(turn, end.t) - due[turn]
+        if end.ending == "parked" and late > _LATE_SECONDS_MAX:
+            message = (
+                f"was begun anew: life {end.life}, started {late:.2f} s after it was "
+                "over, parked for it again"
+            )
+            yield _finding(turn, due[turn], due[turn] + late, message, end.seq)
+            return
+
+
+def _finding(turn: int, due: float, waited: float, message: str, seq: int) -> Finding:
+    return Finding(
+        "progress",
+        "progress/waits-its-time",
+        f"The wait of turn {turn} was to last {due:g} s and {message}.",
+        expected=due,
+        observed=round(waited, 2),
+        subject=f"turn {turn}",
+        events=(seq,),
+    )

@@ -1,0 +1,291 @@
+"""The command line: verbs, exit codes, and a progress bar where somebody looks."""
+
+import json
+import os
+import signal
+import sys
+import traceback
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import replace
+from pathlib import Path
+from typing import Annotated, Any, NoReturn
+
+import typer
+from rich.console import Console
+from rich.progress import BarColumn, MofNCompleteColumn, TextColumn, TimeElapsedColumn
+from rich.progress import Progress as Bar
+
+from chaoskit import __version__, contract
+from chaoskit.agents import LaunchError
+from chaoskit.agents.leftovers import TemporaryFolderError
+from chaoskit.campaign import (
+    REDIS_URL_VARIABLE,
+    Listener,
+    Options,
+    OutputError,
+    Progress,
+    run_campaign,
+)
+from chaoskit.loading import Kind, Loaded, load_scenario, schema
+from chaoskit.model.errors import InputError
+from chaoskit.model.manifest import Store
+from chaoskit.model.scenario import Strategy
+from chaoskit.model.schedule import Schedule
+from chaoskit.model.verdict import Verdict
+from chaoskit.report import as_text
+from chaoskit.world.redis_server import MissingServer
+
+VERDICT_EXITS = {Verdict.PASS: 0, Verdict.FAIL: 1, Verdict.INCONCLUSIVE: 3}
+EXIT_WRONG_INPUT = 2
+EXIT_OWN_FAULT = 4
+EXIT_INTERRUPTED = 130
+JOBS_MAX = 8
+WRONG_INPUT = (
+    InputError,
+    LaunchError,
+    MissingServer,
+    OutputError,
+    TemporaryFolderError,
+)
+
+app = typer.Typer(
+    add_completion=False,
+    no_args_is_help=True,
+    pretty_exceptions_enable=False,
+    rich_markup_mode=None,
+    help="Kill resumable agents at exact crossings, and prove that they do not mind.",
+)
+doc = typer.Typer(no_args_is_help=True, help="Print reference texts.")
+app.add_typer(doc, name="doc")
+
+Scenario = Annotated[Path, typer.Argument(metavar="SCENARIO", help="A YAML file.")]
+Agent = Annotated[
+    Path | None, typer.Option(help="The manifest of another agent to try.")
+]
+StoreName = Annotated[
+    Store | None, typer.Option("--store", help="Another store than the manifest's.")
+]
+Out = Annotated[
+    Path | None,
+    typer.Option(help="Where the report goes; default: chaoskit-out/NAME."),
+]
+Jobs = Annotated[
+    int | None,
+    typer.Option(min=1, max=64, help="Trials at the same time; default: one a core."),
+]
+
+
+@app.command()
+def run(
+    scenario: Scenario,
+    agent: Agent = None,
+    store: StoreName = None,
+    strategy: Annotated[
+        Strategy | None, typer.Option(help="Another search than the scenario's.")
+    ] = None,
+    depth: Annotated[int | None, typer.Option(min=1, max=10)] = None,
+    seed: Annotated[int | None, typer.Option(help="Of all randomness.")] = None,
+    trials: Annotated[int | None, typer.Option(min=1, help="The most to run.")] = None,
+    out: Out = None,
+    jobs: Jobs = None,
+    thorough: Annotated[
+        bool,
+        typer.Option("--thorough", help="Closure: run every recovery to its end."),
+    ] = False,
+) -> None:
+    """Run a scenario: kill, restart, judge, report."""
+    search = {"strategy": strategy, "depth": depth, "seed": seed, "trials": trials}
+
+    def work() -> int:
+        loaded = _searching(load_scenario(scenario, agent, store), search)
+        if strategy is Strategy.REPLAY and not loaded.scenario.search.schedules:
+            raise typer.BadParameter("to run one schedule, use chaoskit replay")
+        more = {"thorough": thorough, "overrides": _overrides(agent, store)}
+        return _campaign(loaded, _options(loaded, out, jobs, **more))
+
+    _carefully(work)
+
+
+@app.command()
+def replay(
+    scenario: Scenario,
+    schedule: Annotated[
+        str,
+        typer.Argument(help='Such as "kill@0:tools.pay[o-1]#1:after"; "" for none.'),
+    ],
+    agent: Agent = None,
+    store: StoreName = None,
+    out: Out = None,
+    jobs: Jobs = None,
+    times: Annotated[int, typer.Option(min=1, help="How often.")] = 1,
+) -> None:
+    """Run one schedule of a scenario again."""
+    try:
+        parsed = Schedule.parse(schedule)
+    except ValueError as error:
+        raise typer.BadParameter(f"the schedule is wrong: {error}") from error
+
+    def work() -> int:
+        search = {"strategy": Strategy.REPLAY, "trials": times}
+        loaded = _searching(load_scenario(scenario, agent, store), search)
+        more = {"schedules": (parsed,), "overrides": _overrides(agent, store)}
+        return _campaign(loaded, _options(loaded, out, jobs, times=times, **more))
+
+    _carefully(work)
+
+
+@doc.command("contract")
+def doc_contract() -> None:
+    """Print the contract between chaoskit and agents, as this version keeps it."""
+    print(contract.contract(), end="")
+
+
+@doc.command("crossings")
+def doc_crossings() -> None:
+    """Print every service with its operations and edges."""
+    print(contract.crossings(), end="")
+
+
+@doc.command("schema")
+def doc_schema(
+    kind: Annotated[
+        Kind, typer.Argument(help="Of which file: scenario or manifest.")
+    ] = "scenario",
+) -> None:
+    """Print the JSON Schema of a scenario or of a manifest, for editors."""
+    print(json.dumps(schema(kind), indent=2))
+
+
+@app.callback(invoke_without_command=True)
+def _top(
+    version: Annotated[bool, typer.Option("--version", help="Print it.")] = False,
+) -> None:
+    if version:
+        print(f"chaoskit {__version__}")
+        raise typer.Exit
+
+
+def main() -> None:
+    """The program: run a verb, and exit with what the contract says."""
+    sys.exit(run_words(sys.argv[1:]))
+
+
+def run_words(words: list[str]) -> int:
+    """Run a verb; returns the exit code. Wrong input never raises."""
+    try:
+        app(words, prog_name="chaoskit")
+    except SystemExit as end:
+        return int(end.code or 0)
+    raise AssertionError("typer ends with SystemExit")
+
+
+def _carefully(work: Callable[[], int]) -> NoReturn:
+    """Do the work of a verb; whatever comes of it becomes an exit code."""
+    with _terminated_as_interrupted():
+        try:
+            code = work()
+        except WRONG_INPUT as error:
+            code = _say(str(error), EXIT_WRONG_INPUT)
+        except KeyboardInterrupt:
+            code = _say("Interrupted; nothing of it is left running.", EXIT_INTERRUPTED)
+        except typer.BadParameter:
+            raise
+        except Exception:
+            traceback.print_exc()
+            said = "This is a fault of chaoskit itself, not of the agent."
+            code = _say(said, EXIT_OWN_FAULT)
+    raise typer.Exit(code)
+
+
+def _say(text: str, code: int) -> int:
+    print(text, file=sys.stderr)
+    return code
+
+
+@contextmanager
+def _terminated_as_interrupted() -> Iterator[None]:
+    """SIGTERM ends a campaign as Ctrl-C does: cleanly."""
+
+    def interrupt(*_: object) -> None:
+        raise KeyboardInterrupt
+
+    before = signal.signal(signal.SIGTERM, interrupt)
+    try:
+        yield
+    finally:
+        signal.signal(signal.SIGTERM, before)
+
+
+def _searching(loaded: Loaded, changes: dict[str, Any]) -> Loaded:
+    """The same scenario with another search."""
+    update = {name: value for name, value in changes.items() if value is not None}
+    search = loaded.scenario.search.model_copy(update=update)
+    scenario = loaded.scenario.model_copy(update={"search": search})
+    return replace(loaded, scenario=scenario)
+
+
+def _options(
+    loaded: Loaded, out: Path | None, jobs: int | None, **more: Any
+) -> Options:
+    cores = len(os.sched_getaffinity(0))
+    return Options(
+        out=out or Path("chaoskit-out") / loaded.scenario.name,
+        jobs=jobs or min(cores, JOBS_MAX),
+        redis_url=os.environ.get(REDIS_URL_VARIABLE),
+        **more,
+    )
+
+
+def _overrides(agent: Path | None, store: Store | None) -> tuple[str, ...]:
+    words = () if agent is None else ("--agent", str(agent))
+    return words if store is None else (*words, "--store", store.value)
+
+
+def _campaign(loaded: Loaded, options: Options) -> int:
+    with _progress() as listener:
+        report = run_campaign(loaded, options, listener)
+    print(as_text(report), end="")
+    return VERDICT_EXITS[report.verdict]
+
+
+@contextmanager
+def _progress() -> Iterator[Listener]:
+    """A bar on a terminal, a line for each stage elsewhere; both on standard error."""
+    console = Console(stderr=True)
+    if not console.is_terminal or "CI" in os.environ:
+        yield _Lines(console)
+        return
+    columns = (
+        TextColumn("{task.description}"),
+        BarColumn(),
+        MofNCompleteColumn(),
+        TextColumn("{task.fields[findings]} findings"),
+        TimeElapsedColumn(),
+    )
+    with Bar(*columns, console=console, transient=True) as bar:
+        task = bar.add_task("starting", total=None, findings=0)
+
+        def show(now: Progress) -> None:
+            bar.update(
+                task,
+                description=now.stage,
+                completed=now.done,
+                total=now.total,
+                findings=now.findings,
+            )
+
+        yield show
+
+
+class _Lines:
+    """Says when a stage begins, and no more."""
+
+    def __init__(self, console: Console) -> None:
+        self.console = console
+        self.stage = ""
+
+    def __call__(self, now: Progress) -> None:
+        if now.stage != self.stage:
+            self.stage = now.stage
+            self.console.print(f"{now.stage} ...", highlight=False)

@@ -1,0 +1,239 @@
+"""The published contract, printed from the code that runs.
+
+Names, defaults, variables, operations, edges, faults, promises and exit codes are read
+from where they are defined; only the sentences between them stand here. So the text
+can lag behind the code in tone, never in fact.
+"""
+
+import inspect
+import sys
+from collections.abc import Iterable, Iterator, Mapping
+from enum import StrEnum
+from types import ModuleType
+from typing import Any, get_args
+
+from pydantic import BaseModel
+from pydantic.fields import FieldInfo
+from pydantic_core import PydanticUndefined
+
+from chaoskit import __version__
+from chaoskit.checks import CHECKS
+from chaoskit.checks.effects import allowance
+from chaoskit.loading.later import CHOICES, KEYS
+from chaoskit.model.address import Edge
+from chaoskit.model.commands import PLACEHOLDERS
+from chaoskit.model.faults import FaultKind
+from chaoskit.model.manifest import Guarantee, Manifest
+from chaoskit.model.report import CONTRACT_VERSION
+from chaoskit.model.scenario import Scenario, Strategy, ToolClass
+from chaoskit.model.script import TURNS
+from chaoskit.world import llm, redis, tools
+
+EXIT_CODES: Mapping[int, str] = {
+    0: "pass",
+    1: "findings",
+    2: "the input is wrong, or something that the run needs is missing",
+    3: "inconclusive: the run proves nothing",
+    4: "a fault of chaoskit itself",
+    130: "interrupted",
+}
+SERVICES: tuple[tuple[ModuleType, type[Any]], ...] = (
+    (llm, llm.Llm),
+    (tools, tools.Tools),
+    (redis, redis.Redis),
+)
+ALWAYS = {"CHAOSKIT_RUN_ID": "the `{run}` of this trial"}
+
+
+def contract() -> str:
+    """The whole text, as Markdown."""
+    return "\n\n".join(_sections()) + "\n"
+
+
+def crossings() -> str:
+    """Every service with its operations and edges, in its own words."""
+    return "\n\n".join(_services()) + "\n"
+
+
+def _sections() -> Iterator[str]:
+    yield f"# The agent contract, version {CONTRACT_VERSION}"
+    yield (
+        f"As chaoskit {__version__} keeps it. chaoskit is black box: it never imports "
+        "the agent. Everything the agent can reach is a service of chaoskit's, so "
+        "every message crosses one gate, and the gate can stop the agent at an exact "
+        "crossing."
+    )
+    yield "## 1. The manifest: `agent.yaml`"
+    yield _fields(Manifest)
+    yield "Placeholders in commands and in `env`:"
+    yield _table(("placeholder", "is"), _braced(PLACEHOLDERS))
+    yield _LIVES
+    yield "## 2. The world: what the child finds in its environment"
+    yield _table(("variable", "service", "is"), _variables())
+    yield _ENVIRONMENT
+    yield "## 3. Tools, and what each one can promise"
+    yield _table(("class", *Guarantee), _allowances())
+    yield _EFFECTS
+    yield "## 4. The scripted model is the workload"
+    yield _table(("turn", "means"), _turns())
+    yield _MODEL
+    yield "## 5. Crossings, faults, schedules"
+    yield _ADDRESSES
+    yield _table(("edge", "means"), _members(Edge))
+    yield _table(("fault", "means"), _members(FaultKind))
+    yield from _services()
+    yield "## 6. The scenario"
+    yield _fields(Scenario)
+    yield _table(("strategy", "tries"), _members(Strategy))
+    yield "## 7. Promises"
+    yield _table(("promise", "holds when"), _promises())
+    yield _VERDICT
+    yield "## 8. Exit codes"
+    yield _table(("code", "means"), ((str(c), m) for c, m in EXIT_CODES.items()))
+    yield "## Not in this version"
+    yield "The contract has these names too; a file that uses one is refused, in words."
+    yield "\n".join(f"- {line}" for line in _later())
+
+
+_LIVES = """\
+Commands run in the manifest's folder, in a session and process group of their own.
+`fork` starts lives from a parent that has imported `preload` once; each is a real
+process with its own pid.
+
+An exit code of `done` finishes the run, `parked` says that it waits and holds no
+process, `failed` that it gave up for good. Any other end, by a signal too, is a death:
+the next life is started with `resume`. A parked run goes on with `answer` once its gate
+has an answer, and with `resume` at the end of a wait and once a second after that;
+never for a call in doubt.
+
+Logs are JSON objects with an `event` or a `level`, one a line, on either output.
+`event` ends in start, intent, result, checkpoint, resume or end where it means that.
+The final answer is the last line of standard output, of the life that ends `done`,
+that is neither empty nor a log line."""
+
+_ENVIRONMENT = """\
+Everything listens on the loopback interface only. The API key is a canary: it must turn
+up nowhere. No variable tells which life it is or what fault is coming. The rest of the
+environment is chaoskit's own, with loopback addresses exempt from any proxy."""
+
+_EFFECTS = """\
+An effect's identity is its place in the script, recognised by tool and arguments; two
+equal calls are two effects. Deliveries and applications are counted apart. A key that
+differs between attempts of one call, or stands for two different calls of a tool, is a
+finding of its own; a call without a key is none by itself. Errors have the body
+`{"error": {"message": ..., "type": ...}}`."""
+
+_MODEL = """\
+The reply depends on the conversation in the request, never on a counter: the turn is
+the number of assistant turns since the task began, and ids that the endpoint issued say
+where they belong. Past the end the last `say` is repeated, which is a finding, and so
+is every request that the real service would refuse."""
+
+_ADDRESSES = """\
+An address is `life:service.op[key]#nth:edge`, such as
+`0:tools.charge_card[o-1]#1:after`. `life` counts from 0; `*` means every life. `nth`
+counts from 1 within life, service, operation and key. In keys the run's id is written
+`{run}`, and words that are fresh in each run `{1}`, `{2}` in order of first sight;
+characters that the address itself needs are percent-encoded. A schedule joins faults
+with ` + `. An operation whose number differs between two fault-free runs, without
+changing the outcome, is periodic: faults strike at its first occurrence only."""
+
+_VERDICT = """\
+One cause is reported once. A verdict is `fail`, `inconclusive` or `pass`, in that order
+of weight. A fault that never fired, a fault-free run that does not repeat, a check that
+crashed, a run without effects: inconclusive, never a pass."""
+
+
+def _fields(model: type[BaseModel]) -> str:
+    return _table(("key", "default", "means"), _rows(model, ""))
+
+
+def _rows(model: type[BaseModel], prefix: str) -> Iterator[tuple[str, str, str]]:
+    for name, field in model.model_fields.items():
+        path = f"{prefix}{field.alias or name}"
+        yield f"`{path}`", _default(field), field.description or ""
+        inner = _model_of(field.annotation)
+        if inner is not None:
+            yield from _rows(inner, f"{path}.")
+
+
+def _model_of(annotation: Any) -> type[BaseModel] | None:
+    """The model that a field holds, by itself or as one of its options."""
+    options = (annotation, *get_args(annotation))
+    models = [o for o in options if inspect.isclass(o) and issubclass(o, BaseModel)]
+    return models[0] if len(models) == 1 else None
+
+
+def _default(field: FieldInfo) -> str:
+    default = field.default
+    if field.is_required():
+        return "required"
+    if (
+        default is PydanticUndefined
+        or default is None
+        or isinstance(default, BaseModel)
+    ):
+        return ""
+    if isinstance(default, tuple):
+        return ", ".join(map(str, default))
+    return str(default).lower() if isinstance(default, bool) else str(default)
+
+
+def _variables() -> Iterator[tuple[str, str, str]]:
+    for _, service in SERVICES:
+        for name, meaning in service.variables.items():
+            yield f"`{name}`", service.name, meaning
+    for name, meaning in ALWAYS.items():
+        yield f"`{name}`", "", meaning
+
+
+def _allowances() -> Iterator[tuple[str, ...]]:
+    for tool_class in ToolClass:
+        yield f"`{tool_class}`", *(allowance(tool_class, g) for g in Guarantee)
+
+
+def _turns() -> Iterator[tuple[str, str]]:
+    for name, turn in TURNS.items():
+        (field,) = turn.model_fields.values()
+        yield f"`{name}`", f"{inspect.getdoc(turn)} {field.description}"
+
+
+def _promises() -> Iterator[tuple[str, str]]:
+    for promise, check in CHECKS.items():
+        text = inspect.getdoc(sys.modules[check.__module__]) or ""
+        yield f"`{promise}`", " ".join(text.partition(": ")[2].split())
+
+
+def _services() -> Iterator[str]:
+    for module, service in SERVICES:
+        yield f"### `{service.name}`"
+        yield inspect.getdoc(module) or ""
+
+
+def _members(kind: type[StrEnum]) -> Iterator[tuple[str, str]]:
+    """Each member with the string that stands below it in the source."""
+    lines = [line.strip() for line in inspect.getsource(kind).splitlines()]
+    for member in kind:
+        at = lines.index(f'{member.name} = "{member.value}"')
+        yield f"`{member}`", lines[at + 1].strip('"')
+
+
+def _later() -> Iterator[str]:
+    for choice in CHOICES.values():
+        if choice.later:
+            yield f"{choice.called}: {', '.join(choice.later)}"
+    for model, keys in KEYS.items():
+        yield f"keys of a {model.__name__.lower()}: {', '.join(keys)}"
+
+
+def _braced(names: Mapping[str, str]) -> Iterator[tuple[str, str]]:
+    return ((f"`{{{name}}}`", meaning) for name, meaning in names.items())
+
+
+def _table(head: tuple[str, ...], rows: Iterable[tuple[str, ...]]) -> str:
+    lines = [head, ("---",) * len(head), *rows]
+    return "\n".join(f"| {' | '.join(map(_cell, line))} |" for line in lines)
+
+
+def _cell(text: str) -> str:
+    return text.replace("|", "\\|")

@@ -1,0 +1,84 @@
+"""The fault-free run, made twice: what repeats, what is periodic, what is missing."""
+
+from collections import Counter
+from collections.abc import Iterator
+from dataclasses import dataclass
+from functools import cached_property
+
+from chaoskit.model.address import Address, Operation
+from chaoskit.model.calls import identity
+from chaoskit.model.history import Applied, Asked
+from chaoskit.model.trial import Trial
+
+# What an agent may do as often as it likes without changing the outcome.
+_MAY_BE_PERIODIC = frozenset({"redis"})
+
+
+@dataclass(frozen=True)
+class Baseline:
+    """Two clean runs of the same scenario; the first one is the yardstick."""
+
+    first: Trial
+    second: Trial
+
+    @cached_property
+    def periodic(self) -> frozenset[Operation]:
+        """Operations whose number differs between the runs: heartbeats and polls."""
+        one, other = _counts(self.first), _counts(self.second)
+        return frozenset(op for op in one | other if one[op] != other[op])
+
+    @cached_property
+    def targets(self) -> tuple[Address, ...]:
+        """Every crossing that a fault can be scheduled at and is sure to reach.
+
+        A periodic operation counts at its first occurrence only, and not at all where
+        one of the runs had none.
+        """
+        both = set(_counts(self.first)) & set(_counts(self.second))
+        return tuple(
+            address
+            for address in self.first.addresses
+            if address.operation not in self.periodic
+            or (address.nth == 1 and address.operation in both)
+        )
+
+    @cached_property
+    def doubts(self) -> tuple[str, ...]:
+        """Why this pair of runs proves nothing, in words."""
+        return tuple(self._doubts())
+
+    def _doubts(self) -> Iterator[str]:
+        if self.first.ended.outcome != self.second.ended.outcome:
+            yield (
+                f"one fault-free run was {self.first.ended.outcome}, the other "
+                f"{self.second.ended.outcome}"
+            )
+        if _applied(self.first) != _applied(self.second):
+            yield "the two fault-free runs did not apply the same effects"
+        if _asked(self.first) != _asked(self.second):
+            yield "the two fault-free runs did not ask the model the same questions"
+        for op in sorted(self.periodic, key=str):
+            if not _may_be_periodic(op):
+                one, other = _counts(self.first)[op], _counts(self.second)[op]
+                yield f"{op} crossed {one} times in one run and {other} in the other"
+
+
+def without_effects(trial: Trial) -> bool:
+    """Whether a run applied nothing, so that it cannot show exactly-once."""
+    return not any(True for _ in trial.of(Applied))
+
+
+def _may_be_periodic(operation: Operation) -> bool:
+    return operation.service in _MAY_BE_PERIODIC or operation.op.endswith("?")
+
+
+def _counts(trial: Trial) -> Counter[Operation]:
+    return Counter(address.operation for address in trial.addresses)
+
+
+def _applied(trial: Trial) -> Counter[tuple[str, str]]:
+    return Counter(identity(event) for event in trial.of(Applied))
+
+
+def _asked(trial: Trial) -> Counter[tuple[int, str | None]]:
+    return Counter((event.turn, event.problem) for event in trial.of(Asked))

@@ -1,0 +1,90 @@
+"""Closure: every crash state that any number of kills can reach.
+
+A crash erases the agent's memory, so what a recovery does depends only on the world it
+finds. The fault-free run passes through worlds; each distinct one is a crash state. The
+agent is restarted in each; worlds seen during a recovery that nobody has seen join the
+queue. When the queue is empty, no further number of kills can lead anywhere new.
+
+A recovery that comes to a world already known may stop there: the rest was, or will
+be, seen from that world. What is assumed is that memory rebuilt from equal worlds
+behaves equally.
+Published ancestors of the idea are explicit-state model checkers (Holzmann's SPIN), and
+for crashes ALICE and CrashMonkey; here the states are real worlds of real servers.
+"""
+
+from collections.abc import Iterator
+
+from chaoskit.explore.baseline import Baseline
+from chaoskit.explore.fingerprint import Canon, moving_fields
+from chaoskit.model.address import Address
+from chaoskit.model.state import WorldState
+from chaoskit.model.visit import Look, Visit, Visited
+
+PATH_SHOWN_MAX = 5
+
+
+class Closure:
+    """See the module's docstring; gives up after ``limit`` states."""
+
+    def __init__(self, canon: Canon, looks: tuple[Look, ...], limit: int) -> None:
+        self.canon = canon
+        self.limit = limit
+        self.states: dict[str, WorldState] = {}
+        self._baseline_looks = looks
+        self._held_back: list[WorldState] = []
+
+    @property
+    def known(self) -> frozenset[str]:
+        """The fingerprints of every world seen so far."""
+        return frozenset(self.states)
+
+    @property
+    def depth(self) -> int:
+        """The largest number of kills on the path to a state."""
+        return max((len(state.path) for state in self.states.values()), default=0)
+
+    @property
+    def ended(self) -> bool:
+        """Whether every state found was visited."""
+        return not self._held_back
+
+    def first(self, baseline: Baseline) -> Iterator[Visit]:
+        """A recovery of each distinct world of the fault-free run."""
+        for look in self._baseline_looks:
+            yield from self._found(look)
+
+    def after(self, visited: Visited) -> Iterator[Visit]:
+        """A recovery of each world that this visit was the first to see."""
+        for look in visited.looks:
+            yield from self._found(look)
+
+    def _found(self, look: Look) -> Iterator[Visit]:
+        mark = look.fingerprint or self.canon.fingerprint(look.state.view)
+        if mark in self.states:
+            return
+        self.states[mark] = look.state
+        if len(self.states) > self.limit:
+            self._held_back.append(look.state)
+        else:
+            yield Visit(origin=look.state)
+
+    def why_endless(self) -> str:
+        """In words: what keeps changing, so that there is always a new state."""
+        places: dict[str, list[WorldState]] = {}
+        for state in self.states.values():
+            places.setdefault(_point(state), []).append(state)
+        crowd = max(places.values(), key=len)
+        moving = moving_fields(self.canon, (state.view for state in crowd))
+        fields = [path for path in moving if not path.startswith("memory:")] or moving
+        return (
+            f"the closure did not end: {len(self.states)} states, {self.depth} kills "
+            f"deep, {len(self._held_back)} of them not visited. What keeps moving is "
+            f"{', '.join(fields[:PATH_SHOWN_MAX]) or 'not in the store'}. If it means "
+            "nothing, list it under `volatile:` in the scenario; if the agent counts "
+            "its lives, the states really are endless."
+        )
+
+
+def _point(state: WorldState) -> str:
+    at: Address = state.path.faults[-1].at
+    return at.point

@@ -1,0 +1,42 @@
+"""What judging remembers of a history, as part of a world's fingerprint.
+
+Two worlds with equal stores may still be judged differently later on: a key that was
+sent before must be sent again, a call whose result went to the model must not be
+delivered again. So the facts on which checks rest across a crash belong to the state.
+They are sets, not counts, wherever repeating changes nothing: otherwise no search over
+states would ever end.
+"""
+
+from collections import Counter
+from collections.abc import Iterable
+
+from pydantic import JsonValue
+
+from chaoskit.model.calls import identity
+from chaoskit.model.history import Applied, Asked, Delivered, Event
+
+
+def remembered(history: Iterable[Event]) -> dict[str, JsonValue]:
+    """The facts of a history that later judgement can depend on."""
+    applied: Counter[str] = Counter()
+    sent: set[str] = set()
+    asked: set[str] = set()
+    carried: set[str] = set()
+    for event in history:
+        if isinstance(event, Applied):
+            applied[_call(event)] += event.first
+        elif isinstance(event, Delivered):
+            sent.add(f"{_call(event)} key={event.idempotency_key}")
+        elif isinstance(event, Asked):
+            asked.add(f"{event.turn} {event.problem or ''}")
+            carried |= set(event.carried)
+    return {
+        "applied": [f"{call} x{count}" for call, count in sorted(applied.items())],
+        "sent": list[JsonValue](sorted(sent)),
+        "asked": list[JsonValue](sorted(asked)),
+        "carried": list[JsonValue](sorted(carried)),
+    }
+
+
+def _call(event: Applied | Delivered) -> str:
+    return " ".join(identity(event))

@@ -1,0 +1,62 @@
+"""`report.json`: the fields of the contract's section 8, and a few more."""
+
+import json
+
+from pydantic import JsonValue
+
+from chaoskit.model.report import CONTRACT_VERSION, Report, Shown
+from chaoskit.report.text import writable
+
+
+def as_json(report: Report) -> str:
+    """The report as JSON text, with a line's end."""
+    text = json.dumps(_fields(report), indent=2, ensure_ascii=False) + "\n"
+    return writable(text)
+
+
+def _fields(report: Report) -> dict[str, JsonValue]:
+    return {
+        "chaoskit": report.chaoskit,
+        "contract": CONTRACT_VERSION,
+        "scenario": report.scenario,
+        "agent": report.agent,
+        "store": report.store,
+        "seed": report.seed,
+        "strategy": report.strategy,
+        "verdict": str(report.verdict),
+        "trials": report.trials,
+        "kills": report.kills,
+        "crossings": {
+            "seen": report.crossings.seen,
+            "hit": report.crossings.hit,
+            "missed": len(report.crossings.missed),
+            "missed_at": list(report.crossings.missed),
+        },
+        "wrecks": report.wrecks,
+        "states": report.states,
+        "depth": report.depth,
+        "seconds": report.seconds,
+        "findings": [_finding(shown) for shown in report.findings],
+        "doubts": list(report.doubts),
+        "notes": list(report.notes),
+        "periodic": list(report.periodic),
+        "replay": report.replay,
+    }
+
+
+def _finding(shown: Shown) -> JsonValue:
+    finding = shown.finding
+    return {
+        "promise": finding.promise,
+        "requirement": finding.requirement,
+        "severity": finding.severity.value,
+        "message": finding.message,
+        "expected": finding.expected,
+        "observed": finding.observed,
+        "events": list(finding.events),
+        "follows": finding.follows or None,
+        "schedule": str(shown.schedule),
+        "trial": shown.trial,
+        "shown_again": shown.again,
+        "shown_in": shown.trials,
+    }

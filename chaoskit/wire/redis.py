@@ -1,0 +1,245 @@
+"""What a Redis command means to the gate, told from the server's own command table.
+
+Crossings, with the operations of service ``redis``:
+
+- every command that the server flags as a write, and every script or function that is
+  not declared read-only (``eval``, ``fcall``): op is the full name in lower case
+  (``set``, ``xgroup|create``), key its first key;
+- a transaction that queued such a command: op ``exec``, key that of the first of them.
+  What is queued inside it is not counted, and nor is a transaction without writes.
+
+All else passes uncounted: reads, connection set-up, blocking commands, pub/sub. A
+command's edges are ``before`` (nothing applied) and ``after`` (the reply withheld).
+"""
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from enum import Enum
+from typing import Any
+
+Words = Sequence[bytes]
+
+
+class Kind(Enum):
+    """What a relay has to do with a command."""
+
+    PLAIN = "pass it; the next reply is its own"
+    WRITE = "take it through the gate"
+    BLOCKING = "pass it; its reply may take forever, so hold nothing up"
+    SUBSCRIBE = "pass it; each channel is confirmed, and messages may come at any time"
+    MONITOR = "pass it; from its reply on the server talks by itself"
+    MULTI = "pass it; if accepted, what follows is queued"
+    EXEC = "what was queued is done"
+    DISCARD = "what was queued is forgotten"
+    RESET = "pass it; all state of the connection is gone"
+    REFUSED = "answer an error; it would work against the relay or the harness"
+
+
+_BY_NAME: Mapping[bytes, Kind] = {
+    b"multi": Kind.MULTI,
+    b"exec": Kind.EXEC,
+    b"discard": Kind.DISCARD,
+    b"reset": Kind.RESET,
+    b"monitor": Kind.MONITOR,
+    b"subscribe": Kind.SUBSCRIBE,
+    b"psubscribe": Kind.SUBSCRIBE,
+    b"ssubscribe": Kind.SUBSCRIBE,
+    b"unsubscribe": Kind.SUBSCRIBE,
+    b"punsubscribe": Kind.SUBSCRIBE,
+    b"sunsubscribe": Kind.SUBSCRIBE,
+    # The server cannot know what a script will do, so it does not flag them.
+    b"eval": Kind.WRITE,
+    b"evalsha": Kind.WRITE,
+    b"fcall": Kind.WRITE,
+}
+_ENDS_SERVER = "it would take the server away from the harness"
+_REFUSED: Mapping[bytes, str] = {
+    b"client|reply": "the relay needs the reply to every command",
+    b"client|pause": "it would hold up the harness as well",
+    b"shutdown": _ENDS_SERVER,
+    b"debug": _ENDS_SERVER,
+    b"failover": _ENDS_SERVER,
+    b"replicaof": _ENDS_SERVER,
+    b"slaveof": _ENDS_SERVER,
+    b"module|load": "it would change the server for the trials that follow",
+    b"module|loadex": "it would change the server for the trials that follow",
+    b"module|unload": "it would change the server for the trials that follow",
+    b"sync": "a connection that turns into a replica cannot be relayed",
+    b"psync": "a connection that turns into a replica cannot be relayed",
+}
+_BLOCK_IS_AN_OPTION = {b"xread": 1, b"xreadgroup": 4}
+"""Where the options of these begin; the words before are names of the user's own."""
+
+
+@dataclass(frozen=True, slots=True)
+class KeyFinder:
+    """Where a command's first key stands: the server's "key specifications".
+
+    Args:
+        index: the place to begin at, or None to look for `keyword` from `start` on.
+        counted: whether a number of keys stands at `index` + `count_at`.
+
+    https://redis.io/docs/latest/develop/reference/key-specs/
+    """
+
+    index: int | None = None
+    keyword: bytes = b""
+    start: int = 1
+    counted: bool = False
+    count_at: int = 0
+    first: int = 0
+
+    def find(self, words: Words) -> bytes | None:
+        """The first key, or None where the command has none."""
+        begin = self._begin(words)
+        if begin is None or (self.counted and not self._count(words, begin)):
+            return None
+        at = begin + self.first
+        return words[at] if at < len(words) else None
+
+    def _begin(self, words: Words) -> int | None:
+        if self.index is not None:
+            return self.index
+        places = range(self.start, len(words))
+        found = (at + 1 for at in places if words[at].lower() == self.keyword)
+        return next(found, None)
+
+    def _count(self, words: Words, begin: int) -> int:
+        number = b"".join(words[begin + self.count_at :][:1])
+        return int(number) if number.isdigit() else 0
+
+
+# For servers before version 7, which do not say.
+_UNTOLD: Mapping[bytes, KeyFinder] = {
+    b"eval": KeyFinder(index=2, counted=True, first=1),
+    b"evalsha": KeyFinder(index=2, counted=True, first=1),
+    b"xreadgroup": KeyFinder(keyword=b"streams", start=4),
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Entry:
+    """What the table knows about one command."""
+
+    kind: Kind = Kind.PLAIN
+    writes: bool = False
+    keys: tuple[KeyFinder, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Meaning:
+    """What one command means.
+
+    ``writes`` also holds for blocking commands that take something away: inside a
+    transaction they do not block, and are writes like any other. ``script`` is a
+    script that the server will know from here on. ``why`` says why it is refused.
+    """
+
+    kind: Kind
+    op: str
+    key: str | None = None
+    writes: bool = False
+    script: bytes | None = None
+    why: str = ""
+
+
+class CommandTable:
+    """The commands of one server, from its reply to ``COMMAND`` (RESP2 values)."""
+
+    def __init__(self, reply: Iterable[Sequence[Any]]) -> None:
+        self._entries = dict(_entries(reply))
+
+    def __contains__(self, name: str) -> bool:
+        return name.encode() in self._entries
+
+    def meaning(self, words: Words) -> Meaning:
+        """What a command means by itself, outside of a transaction.
+
+        A command that the server does not know passes; the server will say so.
+        """
+        name, entry = self._look_up(words)
+        kind, op = entry.kind, name.decode("utf-8", "backslashreplace")
+        if kind is Kind.REFUSED:
+            return Meaning(kind, op, why=_REFUSED[name])
+        if kind is Kind.BLOCKING and not _may_block(name, words):
+            kind = Kind.WRITE if entry.writes else Kind.PLAIN
+        key = _first_key(entry, words) if entry.writes else None
+        return Meaning(kind, op, key, entry.writes, _script(name, words))
+
+    def _look_up(self, words: Words) -> tuple[bytes, Entry]:
+        name = words[0].lower()
+        if len(words) > 1:
+            full = name + b"|" + words[1].lower()
+            if full in self._entries:
+                return full, self._entries[full]
+        return name, self._entries.get(name, Entry())
+
+
+def _entries(reply: Iterable[Sequence[Any]]) -> Iterable[tuple[bytes, Entry]]:
+    for told in reply:
+        name = bytes(told[0]).lower()
+        yield name, _entry(name, told)
+        if len(told) > 9:
+            yield from _entries(told[9])
+
+
+def _entry(name: bytes, told: Sequence[Any]) -> Entry:
+    flags = {bytes(flag) for flag in told[2]}
+    kind = Kind.WRITE if b"write" in flags else Kind.PLAIN
+    if b"blocking" in flags:
+        kind = Kind.BLOCKING
+    if name in _REFUSED:
+        kind = Kind.REFUSED
+    kind = _BY_NAME.get(name, kind)
+    writes = b"write" in flags or kind is Kind.WRITE
+    return Entry(kind, writes, tuple(_finders(name, told)))
+
+
+def _finders(name: bytes, told: Sequence[Any]) -> Iterable[KeyFinder]:
+    if told[3] > 0:
+        yield KeyFinder(index=told[3])
+    elif len(told) > 8 and told[8]:
+        yield from map(_finder, told[8])
+    elif name in _UNTOLD:
+        yield _UNTOLD[name]
+
+
+def _finder(specification: Sequence[Any]) -> KeyFinder:
+    told = _pairs(specification)
+    begin = _pairs(_pairs(told[b"begin_search"])[b"spec"])
+    keys = _pairs(told[b"find_keys"])
+    finder = KeyFinder(
+        index=begin.get(b"index"),
+        keyword=begin.get(b"keyword", b"").lower(),
+        start=begin.get(b"startfrom", 1),
+    )
+    if keys[b"type"] != b"keynum":
+        return finder
+    spec = _pairs(keys[b"spec"])
+    return replace(
+        finder, counted=True, count_at=spec[b"keynumidx"], first=spec[b"firstkey"]
+    )
+
+
+def _pairs(flat: Sequence[Any]) -> dict[bytes, Any]:
+    return dict(zip(flat[::2], flat[1::2], strict=True))
+
+
+def _may_block(name: bytes, words: Words) -> bool:
+    if name not in _BLOCK_IS_AN_OPTION:
+        return True
+    for word in words[_BLOCK_IS_AN_OPTION[name] :]:
+        if word.lower() in (b"block", b"streams"):
+            return word.lower() == b"block"
+    return False
+
+
+def _first_key(entry: Entry, words: Words) -> str | None:
+    found = (finder.find(words) for finder in entry.keys)
+    key = next((key for key in found if key is not None), None)
+    return None if key is None else key.decode("utf-8", "backslashreplace")
+
+
+def _script(name: bytes, words: Words) -> bytes | None:
+    place = {b"eval": 1, b"script|load": 2}.get(name)
+    return None if place is None else b"".join(words[place:][:1]) or None

@@ -1,0 +1,246 @@
+"""Where one message of the Redis protocol ends and the next begins.
+
+A relay passes bytes on as they are, so it has to know the edges of every command and of
+every reply. Parsers of the protocol give values and lose the bytes; this module keeps
+the bytes and reads no more of them than their edges need. No sockets here: feed bytes,
+take messages. Feeding one byte at a time gives the same as feeding all at once.
+
+The grammar: https://redis.io/docs/latest/develop/reference/protocol-spec/
+"""
+
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+END = b"\r\n"
+BULK_BYTES_MAX = 512 * 1024 * 1024
+"""The largest single value; a server's own limit (proto-max-bulk-len)."""
+ARGUMENTS_MAX = 1024 * 1024
+"""The most words in one command, as in a server."""
+LINE_BYTES_MAX = 64 * 1024
+"""The longest line of a client, as in a server."""
+
+_COUNT = re.compile(rb"-?\d{1,10}")
+# A word of an inline command: bare, or with a quoted end that a space must follow.
+_WORD = re.compile(
+    rb"""\s*+([^\s"']*)(?:"((?:[^"\\]|\\.)*)"|'((?:[^'\\]|\\.)*)')?(?=\s|\Z)""",
+    re.DOTALL,
+)
+_ESCAPE = re.compile(rb"\\(?:x([0-9a-fA-F]{2})|(.))", re.DOTALL)
+_ESCAPED = {b"n": b"\n", b"r": b"\r", b"t": b"\t", b"b": b"\b", b"a": b"\a"}
+
+
+class WireError(Exception):
+    """The bytes are not the Redis protocol; the text is a server's words for it."""
+
+
+@dataclass(frozen=True, slots=True)
+class Command:
+    """A whole command: its words, and the bytes in which it came."""
+
+    words: tuple[bytes, ...]
+    raw: bytes
+
+
+class Commands:
+    """Cuts what a client sends into whole commands, taken one by one."""
+
+    def __init__(self) -> None:
+        self._buffer = bytearray()
+        self._at = 0
+        self._missing = 0
+        self._words: list[bytes] = []
+        self._wrong: WireError | None = None
+
+    def __len__(self) -> int:
+        """How many bytes wait to be taken."""
+        return len(self._buffer)
+
+    def feed(self, data: bytes) -> None:
+        """Take in what was read from the client."""
+        self._buffer += data
+
+    def take(self) -> Command | None:
+        """The next whole command, or None until more is fed.
+
+        Commands without a word are skipped, as a server does: nothing answers them.
+
+        Raises:
+            WireError: the bytes are no command, and nor is anything behind them; a
+                server would close the connection.
+        """
+        try:
+            if self._wrong is None:
+                return self._take()
+        except WireError as wrong:
+            self._wrong = wrong
+        raise self._wrong
+
+    def _take(self) -> Command | None:
+        while self._missing or self._begin():
+            if not self._fill():
+                return None
+            command = Command(tuple(self._words), bytes(self._buffer[: self._at]))
+            self._restart()
+            if command.words:
+                return command
+        return None
+
+    def _restart(self) -> None:
+        del self._buffer[: self._at]
+        self._at = 0
+        self._words = []
+
+    def _begin(self) -> bool:
+        """Read the first line: how many words follow, or an inline command."""
+        if not self._buffer:
+            return False
+        if self._buffer[0] != ord("*"):
+            return self._inline()
+        line = self._line()
+        if line is not None:
+            self._missing = max(0, _count(line, ARGUMENTS_MAX, "multibulk"))
+        return line is not None
+
+    def _inline(self) -> bool:
+        end = self._buffer.find(b"\n")
+        if end < 0:
+            _no_longer_than_a_line(len(self._buffer), "inline request")
+            return False
+        self._words = list(_split(bytes(self._buffer[:end])))
+        self._at = end + 1
+        return True
+
+    def _fill(self) -> bool:
+        """Read words until none is missing; False: more bytes are needed."""
+        while self._missing:
+            start = self._at
+            line = self._line()
+            if line is None:
+                return False
+            if line[:1] != b"$":
+                raise WireError(f"expected '$', got '{chr(line[0]) if line else ''}'")
+            size = _count(line, BULK_BYTES_MAX, "bulk")
+            if size < 0:
+                raise WireError("invalid bulk length")
+            if len(self._buffer) < self._at + size + len(END):
+                self._at = start
+                return False
+            self._words.append(bytes(self._buffer[self._at : self._at + size]))
+            self._at += size + len(END)
+            self._missing -= 1
+        return True
+
+    def _line(self) -> bytes | None:
+        """The line at the current place, which moves behind it."""
+        end = self._buffer.find(END, self._at)
+        if end < 0:
+            _no_longer_than_a_line(len(self._buffer) - self._at, "count string")
+            return None
+        line = bytes(self._buffer[self._at : end])
+        self._at = end + len(END)
+        return line
+
+
+def _count(line: bytes, at_most: int, what: str) -> int:
+    if not _COUNT.fullmatch(line, 1) or int(line[1:]) > at_most:
+        raise WireError(f"invalid {what} length")
+    return int(line[1:])
+
+
+def _no_longer_than_a_line(size: int, what: str) -> None:
+    if size > LINE_BYTES_MAX:
+        raise WireError(f"too big {what}")
+
+
+def _split(line: bytes) -> Iterator[bytes]:
+    """The words of an inline command, quoted as redis-cli quotes them."""
+    at, end = 0, len(line.rstrip())
+    while at < end:
+        found = _WORD.match(line, at, end)
+        if found is None:
+            raise WireError("unbalanced quotes in request")
+        bare, double, single = found.groups()
+        yield bare + (
+            _ESCAPE.sub(_unescape, double)
+            if double is not None
+            else (single or b"").replace(b"\\'", b"'")
+        )
+        at = found.end()
+
+
+def _unescape(found: re.Match[bytes]) -> bytes:
+    code, letter = found.groups()
+    return bytes.fromhex(code.decode()) if code else _ESCAPED.get(letter, letter)
+
+
+# How many elements of its own follow an element that has a count of n. An attribute
+# precedes the element that it describes, so that one is missing still.
+_ONE_LINE = b"+-:_,#("
+_SIZED = b"$=!"
+_FOLLOWED_BY = {
+    ord("*"): lambda n: n,
+    ord("~"): lambda n: n,
+    ord(">"): lambda n: n,
+    ord("%"): lambda n: 2 * n,
+    ord("|"): lambda n: 2 * n + 1,
+}
+
+
+class Replies:
+    """Cuts what a server sends, in RESP2 or RESP3, into whole replies.
+
+    A push message and a reply with attributes are each one whole reply. A reply is
+    whole when no element is missing; how the elements nest does not matter for that.
+    """
+
+    def __init__(self) -> None:
+        self._buffer = bytearray()
+        self._at = 0
+        self._missing = 1
+
+    def feed(self, data: bytes) -> list[bytes]:
+        """Take in what was read from the server; returns the replies now whole.
+
+        Raises:
+            WireError: no server answers like that.
+        """
+        self._buffer += data
+        replies: list[bytes] = []
+        begin = 0
+        while self._element():
+            if not self._missing:
+                replies.append(bytes(self._buffer[begin : self._at]))
+                begin = self._at
+                self._missing = 1
+        del self._buffer[:begin]
+        self._at -= begin
+        return replies
+
+    def _element(self) -> bool:
+        """Step over one element's head, or over a whole scalar."""
+        line_end = self._buffer.find(END, self._at)
+        if line_end < 0:
+            return False
+        kind, behind = self._buffer[self._at], line_end + len(END)
+        if kind in _ONE_LINE:
+            self._missing -= 1
+        elif kind in _SIZED:
+            size = self._number(line_end)
+            behind += size + len(END) if size >= 0 else 0
+            if behind > len(self._buffer):
+                return False
+            self._missing -= 1
+        elif kind in _FOLLOWED_BY:
+            count = max(0, self._number(line_end))
+            self._missing += _FOLLOWED_BY[kind](count) - 1
+        else:
+            raise WireError(f"a server's reply cannot begin with {chr(kind)!r}")
+        self._at = behind
+        return True
+
+    def _number(self, line_end: int) -> int:
+        text = bytes(self._buffer[self._at + 1 : line_end])
+        if not _COUNT.fullmatch(text):
+            raise WireError(f"a server's reply cannot have the length {text!r}")
+        return int(text)

@@ -1,0 +1,249 @@
+"""The state of a Redis server: emptied, copied, put back, and looked at.
+
+A **snapshot** holds every key as the server itself dumps it, with what is left of its
+time to live, and the functions and scripts the server knows. A **view** shows the same
+as JSON, for fingerprints and people::
+
+    {"0": {"agent:log": {"type": "list", "value": ["a", "b"], "expires": false}}}
+
+Text stays as it is; what is not text is ``base64:...``. Sets are sorted, a stream's
+clocks (when a message was delivered, a consumer seen) are left out.
+"""
+
+import base64
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from pydantic import JsonValue
+
+from chaoskit.world.redis_link import Command, Link, Refusal
+
+EMPTY: tuple[Command, ...] = (
+    ("FLUSHALL", "SYNC"),
+    ("SCRIPT", "FLUSH", "SYNC"),
+    ("FUNCTION", "FLUSH", "SYNC"),
+)
+"""Empties a server; one before version 7 refuses the last, having no functions."""
+
+_BINARY = "base64:"
+_NO_EXPIRY = -1
+
+
+@dataclass(frozen=True, slots=True)
+class Key:
+    """One key: what is left of its life, in milliseconds, or 0 where it has no end."""
+
+    db: int
+    name: bytes
+    left_ms: int
+    dump: bytes
+
+
+@dataclass(frozen=True)
+class Snapshot:
+    """Everything that the next life could find in the server."""
+
+    keys: tuple[Key, ...]
+    functions: bytes
+    scripts: frozenset[bytes]
+
+
+class RedisState:
+    """The state of the server at the other end of a link that is ours alone.
+
+    ``scripts`` are the scripts that the server was seen to learn: it does not tell
+    them, and whether it knows a script is something that an agent can notice.
+    ``field_expiry``: the server can let single fields of a hash expire.
+    """
+
+    def __init__(self, link: Link, *, field_expiry: bool) -> None:
+        self._link = link
+        self._field_expiry = field_expiry
+        self.scripts: set[bytes] = set()
+
+    async def reset(self) -> None:
+        """Empty it: keys of all databases, scripts, functions."""
+        self.scripts.clear()
+        _raise_first(await self._link.ask(*EMPTY), optional=EMPTY.index(EMPTY[-1]))
+
+    async def snapshot(self) -> Snapshot:
+        """All of it."""
+        functions, found = await self._found(("FUNCTION", "DUMP"))
+        keys: list[Key] = []
+        for db, names in found:
+            each = (((b"DUMP", name), (b"PTTL", name)) for name in names)
+            told = await self._in(db, [command for pair in each for command in pair])
+            keys += _kept(db, names, told)
+        dump = b"" if isinstance(functions, Refusal) else bytes(functions)
+        return Snapshot(tuple(keys), dump, frozenset(self.scripts))
+
+    async def restore(self, snapshot: Snapshot) -> None:
+        """Bring an empty server to an earlier state."""
+        commands: list[Command] = [("SCRIPT", "LOAD", s) for s in snapshot.scripts]
+        if snapshot.functions:
+            commands.append(("FUNCTION", "RESTORE", snapshot.functions, "FLUSH"))
+        db = None
+        for key in snapshot.keys:
+            if key.db != db:
+                db = key.db
+                commands.append(("SELECT", db))
+            commands.append(("RESTORE", key.name, key.left_ms, key.dump))
+        await self._link.do(*commands)
+        self.scripts.update(snapshot.scripts)
+
+    async def view(self) -> dict[str, JsonValue]:
+        """All of it as JSON, see the module's docstring."""
+        functions, found = await self._found(("FUNCTION", "LIST", "WITHCODE"))
+        seen: dict[str, JsonValue] = {}
+        for db, names in found:
+            seen[str(db)] = await self._view_of(db, names)
+        if functions and not isinstance(functions, Refusal):
+            seen["functions"] = dict(map(_library, functions))
+        return seen
+
+    async def _found(self, also: Command) -> tuple[Any, list[tuple[int, list[bytes]]]]:
+        """The reply to one more command, and the names of all keys by database."""
+        first = await self._link.ask(also, ("INFO", "keyspace"), *_names_in(0))
+        extra, keyspace, names = first[0], first[1], {0: sorted(first[-1])}
+        others = [db for db in keys_held(keyspace) if db != 0]
+        for db in others:
+            names[db] = sorted((await self._link.do(*_names_in(db)))[-1])
+        return extra, [(db, names[db]) for db in sorted(names) if names[db]]
+
+    async def _view_of(self, db: int, names: list[bytes]) -> dict[str, JsonValue]:
+        each = (((b"TYPE", name), (b"PTTL", name)) for name in names)
+        told = await self._in(db, [command for pair in each for command in pair])
+        kinds = [bytes(kind).decode() for kind in told[::2]]
+        looks = [_LOOKS.get(kind, _OPAQUE) for kind in kinds]
+        asked = [look.ask(name) for look, name in zip(looks, names, strict=True)]
+        values = await self._in(db, asked)
+        seen: dict[str, JsonValue] = {}
+        for name, kind, look, value, left_ms in zip(
+            names, kinds, looks, values, told[1::2], strict=True
+        ):
+            if _is_there(value):
+                shown = {"type": kind, "value": look.show(value)}
+                shown["expires"] = left_ms != _NO_EXPIRY
+                if kind == "hash" and self._field_expiry:
+                    shown["expiring_fields"] = await self._expiring(db, name, value)
+                seen[as_text(name)] = shown
+        return seen
+
+    async def _expiring(self, db: int, key: bytes, flat: list[bytes]) -> JsonValue:
+        fields = sorted(flat[::2])
+        ask: Command = (b"HPTTL", key, b"FIELDS", len(fields), *fields)
+        (told,) = await self._in(db, [ask])
+        left = told if _is_there(told) else [_NO_EXPIRY] * len(fields)
+        return _texts([f for f, ms in zip(fields, left, strict=True) if ms >= 0])
+
+    async def _in(self, db: int, commands: Sequence[Command]) -> list[Any]:
+        return (await self._link.ask(("SELECT", db), *commands))[1:]
+
+
+def keys_held(keyspace: bytes) -> dict[int, int]:
+    """Database number -> number of keys, from the reply to ``INFO keyspace``."""
+    lines = (line.partition(b":keys=") for line in keyspace.splitlines())
+    return {
+        int(db.removeprefix(b"db")): int(keys.partition(b",")[0])
+        for db, separator, keys in lines
+        if separator
+    }
+
+
+def as_text(value: bytes) -> str:
+    """Text as it is, anything else in base64; no two values look the same."""
+    try:
+        text = value.decode()
+    except UnicodeDecodeError:
+        text = _BINARY
+    if text.startswith(_BINARY):
+        return _BINARY + base64.b64encode(value).decode()
+    return text
+
+
+def _names_in(db: int) -> tuple[Command, Command]:
+    # A worker's server is its own, so that KEYS keeps nobody waiting.
+    return ("SELECT", db), ("KEYS", "*")
+
+
+def _is_there(value: object) -> bool:
+    """False where the key expired since we asked for its name."""
+    return value is not None and not isinstance(value, Refusal)
+
+
+def _kept(db: int, names: list[bytes], told: list[Any]) -> Iterable[Key]:
+    for name, dump, left_ms in zip(names, told[::2], told[1::2], strict=True):
+        if _is_there(dump):
+            # 0 would mean no end; a key in its last millisecond has one.
+            yield Key(db, name, 0 if left_ms == _NO_EXPIRY else max(1, left_ms), dump)
+
+
+def _raise_first(values: list[Any], optional: int) -> None:
+    for place, value in enumerate(values):
+        if isinstance(value, Refusal) and place != optional:
+            raise value
+
+
+@dataclass(frozen=True, slots=True)
+class _Look:
+    """How to ask for a value of one type, and how to show the reply."""
+
+    ask: Callable[[bytes], Command]
+    show: Callable[[Any], JsonValue]
+
+
+def _pairs(flat: Sequence[Any]) -> Iterable[tuple[Any, Any]]:
+    return zip(flat[::2], flat[1::2], strict=True)
+
+
+def _texts(values: Sequence[bytes]) -> JsonValue:
+    return [as_text(value) for value in values]
+
+
+def _fields(flat: Sequence[bytes]) -> JsonValue:
+    return {as_text(name): as_text(value) for name, value in sorted(_pairs(flat))}
+
+
+def _stream(flat: Sequence[Any]) -> JsonValue:
+    told = dict(_pairs(flat))
+    return {
+        "last_id": as_text(told[b"last-generated-id"]),
+        "entries": [[as_text(i), _texts(entry)] for i, entry in told[b"entries"]],
+        "groups": dict(map(_group, told[b"groups"])),
+    }
+
+
+def _group(flat: Sequence[Any]) -> tuple[str, JsonValue]:
+    told = dict(_pairs(flat))
+    consumers = (dict(_pairs(consumer))[b"name"] for consumer in told[b"consumers"])
+    return as_text(told[b"name"]), {
+        "last_delivered_id": as_text(told[b"last-delivered-id"]),
+        "consumers": _texts(sorted(consumers)),
+        "pending": [
+            {"id": as_text(i), "consumer": as_text(consumer), "deliveries": times}
+            for i, consumer, _, times in told[b"pending"]
+        ],
+    }
+
+
+def _library(flat: Sequence[Any]) -> tuple[str, JsonValue]:
+    told = dict(_pairs(flat))
+    return as_text(told[b"library_name"]), as_text(told[b"library_code"])
+
+
+_LOOKS = {
+    "string": _Look(lambda key: (b"GET", key), as_text),
+    "list": _Look(lambda key: (b"LRANGE", key, 0, -1), _texts),
+    "set": _Look(lambda key: (b"SMEMBERS", key), lambda told: _texts(sorted(told))),
+    "zset": _Look(
+        lambda key: (b"ZRANGE", key, 0, -1, b"WITHSCORES"),
+        lambda told: [[as_text(member), as_text(s)] for member, s in _pairs(told)],
+    ),
+    "hash": _Look(lambda key: (b"HGETALL", key), _fields),
+    "stream": _Look(
+        lambda key: (b"XINFO", b"STREAM", key, b"FULL", b"COUNT", 0), _stream
+    ),
+}
+# A type of a module, which only the module can read.
+_OPAQUE = _Look(lambda key: (b"DUMP", key), as_text)

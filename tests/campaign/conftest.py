@@ -1,0 +1,81 @@
+"""Campaigns over the toy agent: a scenario is written to a folder and run for real."""
+
+import json
+import subprocess
+import sys
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+TOY = Path(__file__).with_name("toy_agent.py")
+
+
+@dataclass(frozen=True)
+class Result:
+    """What a campaign left: exit code, report, and what it printed."""
+
+    code: int
+    report: dict[str, Any]
+    stdout: str
+    stderr: str
+    out: Path
+
+    @property
+    def requirements(self) -> list[str]:
+        """The requirements that were found broken, the first one first."""
+        return [finding["requirement"] for finding in self.report["findings"]]
+
+
+@pytest.fixture
+def write_scenario(tmp_path: Path) -> Callable[..., Path]:
+    """Write a scenario for the toy agent with these flags; returns its path."""
+
+    def write(*flags: str, launch: str = "process", **changes: Any) -> Path:
+        command = ["{python}", str(TOY), "{run}", "{goal}", *flags]
+        manifest = {
+            "name": "toy",
+            "launch": launch,
+            "start": command,
+            "store": "redis",
+            "contract": {"effects": "exactly-once"},
+        }
+        scenario = {
+            "name": "toy",
+            "agent": "agent.yaml",
+            "task": {"goal": "Pay the bill"},
+            "llm": {
+                "script": [
+                    {"call": {"pay": {"order": "o-1", "cents": 100}}},
+                    {"call": [{"note": {"id": "n-1"}}, {"note": {"id": "n-2"}}]},
+                    {"say": "Paid."},
+                ]
+            },
+            "tools": {"pay": "keyed", "note": "keyed"},
+            **changes,
+        }
+        # JSON is YAML, and needs no writer.
+        (tmp_path / "agent.yaml").write_text(json.dumps(manifest))
+        path = tmp_path / "toy.yaml"
+        path.write_text(json.dumps(scenario))
+        return path
+
+    return write
+
+
+@pytest.fixture
+def chaoskit(tmp_path: Path) -> Callable[..., Result]:
+    """Run the program as a user would; returns what it left."""
+
+    def call(verb: str, path: Path, *words: str) -> Result:
+        out = tmp_path / "out"
+        command = [sys.executable, "-m", "chaoskit", verb, str(path), *words]
+        command += ["--out", str(out)]
+        done = subprocess.run(command, capture_output=True, text=True, timeout=300)
+        report = out / "report.json"
+        fields = json.loads(report.read_text()) if report.exists() else {}
+        return Result(done.returncode, fields, done.stdout, done.stderr, out)
+
+    return call

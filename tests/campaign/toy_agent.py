@@ -1,0 +1,151 @@
+"""A correct resumable agent on the standard library alone; each flag spoils one thing.
+
+Usage: toy_agent.py RUN GOAL [FLAG ...]
+"""
+
+import http.client
+import json
+import os
+import random
+import signal
+import socket
+import subprocess
+import sys
+import time
+import urllib.parse
+import uuid
+
+RUN, GOAL, *FLAGS = sys.argv[1:]
+STATE_KEY = f"toy:{RUN}"
+
+
+class Redis:
+    """As much of the protocol as a checkpoint needs."""
+
+    def __init__(self):
+        at = urllib.parse.urlsplit(os.environ["REDIS_URL"])
+        self.file = socket.create_connection((at.hostname, at.port)).makefile("rwb")
+
+    def call(self, *words):
+        parts = [str(word).encode() for word in words]
+        self.file.write(b"*%d\r\n" % len(parts))
+        for part in parts:
+            self.file.write(b"$%d\r\n%b\r\n" % (len(part), part))
+        self.file.flush()
+        head = self.file.readline()
+        if head[:1] == b"$":
+            size = int(head[1:])
+            return None if size < 0 else self.file.read(size + 2)[:-2]
+        if head[:1] in (b"-", b""):
+            raise ConnectionError(head.decode() or "closed")
+        return head[1:].strip()
+
+
+def post(url, body, **headers):
+    """POST JSON; returns the answer, parsed."""
+    at = urllib.parse.urlsplit(url)
+    connection = http.client.HTTPConnection(at.hostname, at.port)
+    connection.request("POST", at.path, json.dumps(body), headers)
+    answer = connection.getresponse()
+    data = json.loads(answer.read())
+    connection.close()
+    if answer.status != 200:
+        raise SystemExit(f"{answer.status} from {url}: {data}")
+    return data
+
+
+class Agent:
+    """Load, ask, act, save; over and over until the model has said its last word."""
+
+    def __init__(self):
+        self.redis = Redis()
+        saved = self.redis.call("GET", STATE_KEY)
+        fresh = {"n": 0, "messages": [{"role": "user", "content": GOAL}], "lives": 0}
+        self.state = json.loads(saved) if saved else fresh
+        self.log("run.resume" if saved else "run.start")
+        if "counts-lives" in FLAGS:
+            self.state["lives"] += 1
+            self.save()
+
+    def log(self, event, **more):
+        step = len(self.state["messages"])
+        line = {"event": event, "level": "info", "run_id": RUN, "step": step}
+        line |= {"checkpoint_id": self.state["n"], **more}
+        print(json.dumps(line), file=sys.stderr, flush=True)
+
+    def save(self):
+        self.state["n"] += 1
+        if "noisy" in FLAGS:
+            self.state |= {"at": time.time(), "nonce": uuid.uuid4().hex}
+        self.redis.call("SET", STATE_KEY, json.dumps(self.state))
+
+    def ask(self):
+        url = os.environ["OPENAI_BASE_URL"] + "/chat/completions"
+        body = {"model": "toy", "messages": self.state["messages"]}
+        key = os.environ["OPENAI_API_KEY"]
+        headers = {"Content-Type": "application/json"}
+        answer = post(url, body, Authorization=f"Bearer {key}", **headers)
+        message = answer["choices"][0]["message"]
+        return {name: value for name, value in message.items() if value is not None}
+
+    def act(self, turn, position, call):
+        name = call["function"]["name"]
+        args = json.loads(call["function"]["arguments"])
+        if "no-effects" in FLAGS:
+            return "skipped"
+        if "random" in FLAGS and random.random() < 0.5:
+            args["mood"] = str(random.random())
+        headers = {"Content-Type": "application/json"}
+        if "no-key" not in FLAGS:
+            fresh = uuid.uuid4().hex if "fresh-key" in FLAGS else ""
+            headers["Idempotency-Key"] = f"{RUN}-{turn}-{position}{fresh}"
+        url = f"{os.environ['CHAOSKIT_TOOLS_URL']}/{name}"
+        return json.dumps(post(url, args, **headers)["result"])
+
+    def pending(self):
+        """Calls of the last assistant turn that have no result yet."""
+        messages = self.state["messages"]
+        turns = [n for n, m in enumerate(messages) if m["role"] == "assistant"]
+        if not turns:
+            return 0, []
+        calls = list(enumerate(messages[turns[-1]].get("tool_calls", [])))
+        return len(turns) - 1, calls[len(messages) - turns[-1] - 1 :]
+
+    def run(self):
+        messages = self.state["messages"]
+        while True:
+            turn, calls = self.pending()
+            for position, call in calls:
+                result = self.act(turn, position, call)
+                answer = {"role": "tool", "tool_call_id": call["id"], "content": result}
+                messages.append(answer)
+                self.save()
+            last = messages[-1]
+            if last["role"] == "assistant" and not last.get("tool_calls"):
+                self.log("run.end")
+                print(last["content"])
+                return
+            messages.append(self.ask())
+            self.save()
+
+
+def misbehave():
+    """What a flag asks for before the agent proper begins."""
+    if "leaks-key" in FLAGS:
+        print("key", os.environ["OPENAI_API_KEY"], file=sys.stderr, flush=True)
+    if "crash" in FLAGS:
+        print("starting up", file=sys.stderr)
+        raise RuntimeError("the settings file is missing")
+    if "hang" in FLAGS:
+        print("about to wait for ever", file=sys.stderr, flush=True)
+        signal.pause()
+    if "children" in FLAGS:
+        for session in (False, True):
+            nap = [sys.executable, "-c", "import time; time.sleep(600)"]
+            subprocess.Popen([*nap, RUN], start_new_session=session)
+    if "idle" in FLAGS:
+        raise SystemExit(0)
+
+
+misbehave()
+Agent().run()

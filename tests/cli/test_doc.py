@@ -1,0 +1,48 @@
+"""Reference texts are printed from the code that runs."""
+
+import json
+
+from chaoskit import contract
+from chaoskit.cli import (
+    EXIT_INTERRUPTED,
+    EXIT_OWN_FAULT,
+    EXIT_WRONG_INPUT,
+    VERDICT_EXITS,
+    run_words,
+)
+from chaoskit.model.scenario import PromiseId, Strategy, ToolClass
+
+
+def test_the_schema_is_printed_for_both_files(capsys):
+    """Editors get JSON Schema."""
+    for kind in ("scenario", "manifest"):
+        assert run_words(["doc", "schema", kind]) == 0
+        assert json.loads(capsys.readouterr().out)["type"] == "object"
+
+
+def test_the_contract_names_everything_that_runs(capsys):
+    """Classes, promises, variables and exit codes, from where they are defined."""
+    assert run_words(["doc", "contract"]) == 0
+    text = capsys.readouterr().out
+    names = [*ToolClass, *PromiseId, "OPENAI_BASE_URL", "CHAOSKIT_TOOLS_URL"]
+    names += ["REDIS_URL", "CHAOSKIT_RUN_ID", "contract.max_lives", "limits"]
+    for name in names:
+        assert f"`{name}" in text, name
+    codes = {*VERDICT_EXITS.values()}
+    codes |= {EXIT_WRONG_INPUT, EXIT_OWN_FAULT, EXIT_INTERRUPTED}
+    assert codes == set(contract.EXIT_CODES)
+    assert all(strategy in text for strategy in Strategy)
+
+
+def test_the_crossings_of_each_service_are_printed(capsys):
+    """Operations and edges, in each service's own words."""
+    assert run_words(["doc", "crossings"]) == 0
+    text = capsys.readouterr().out
+    for service in ("### `llm`", "### `tools`", "### `redis`"):
+        assert service in text
+
+
+def test_the_version(capsys):
+    """`chaoskit --version`."""
+    assert run_words(["--version"]) == 0
+    assert capsys.readouterr().out.startswith("chaoskit ")

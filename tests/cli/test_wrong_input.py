@@ -1,0 +1,81 @@
+"""Broken input: exit code 2, the place, and never a traceback."""
+
+from pathlib import Path
+
+import pytest
+
+from chaoskit.cli import run_words
+
+DAMAGED = Path(__file__).parents[1] / "unit" / "damaged"
+SCENARIOS = sorted((DAMAGED / "scenarios").glob("*.yaml"))
+MANIFESTS = sorted((DAMAGED / "manifests").glob("*.yaml"))
+
+
+def test_there_are_at_least_thirty_of_them():
+    """The promise of the project, counted."""
+    assert len(SCENARIOS) + len(MANIFESTS) >= 30
+
+
+@pytest.mark.parametrize("path", SCENARIOS, ids=lambda path: path.stem)
+def test_a_damaged_scenario_is_exit_code_2(path, capsys, tmp_path, monkeypatch):
+    """Each problem with its file and line."""
+    monkeypatch.chdir(tmp_path)
+    assert run_words(["run", str(path)]) == 2
+    errors = capsys.readouterr().err
+    assert f"{path}:" in errors
+    assert "expected" in errors
+    assert "Traceback" not in errors
+    assert list(tmp_path.iterdir()) == []
+
+
+@pytest.mark.parametrize("path", MANIFESTS, ids=lambda path: path.stem)
+def test_a_damaged_manifest_is_exit_code_2(path, capsys, tmp_path, monkeypatch):
+    """Each problem with its file and line."""
+    monkeypatch.chdir(tmp_path)
+    words = ["run", str(DAMAGED / "scenario.yaml"), "--agent", str(path)]
+    assert run_words(words) == 2
+    errors = capsys.readouterr().err
+    assert f"{path}:" in errors
+    assert "Traceback" not in errors
+
+
+@pytest.mark.parametrize(
+    ("words", "said"),
+    [
+        (["run", "no-such.yaml"], "no-such.yaml"),
+        (["run", "."], "."),
+        (["run"], "Missing argument"),
+        (["fly"], "No such command"),
+        (["run", "x.yaml", "--jobs", "0"], "--jobs"),
+        (["run", "x.yaml", "--strategy", "swep"], "swep"),
+        (["doc", "schema", "scenery"], "scenery"),
+    ],
+)
+def test_wrong_words_on_the_command_line(words, said, capsys, tmp_path, monkeypatch):
+    """Said in words, with exit code 2."""
+    monkeypatch.chdir(tmp_path)
+    assert run_words(words) == 2
+    errors = capsys.readouterr().err
+    assert said in errors
+    assert "Traceback" not in errors
+
+
+@pytest.mark.parametrize(
+    "schedule", ["kill", "kill@", "kill@0:llm.chat", "pause@0:llm.chat#1:before", "+"]
+)
+def test_a_wrong_schedule(schedule, capsys, tmp_path, monkeypatch):
+    """The offending part is shown."""
+    monkeypatch.chdir(tmp_path)
+    words = ["replay", str(DAMAGED / "scenario.yaml"), schedule]
+    assert run_words(words) == 2
+    assert "schedule is wrong" in capsys.readouterr().err
+
+
+def test_a_folder_that_is_not_ours_is_left_alone(capsys, tmp_path):
+    """`--out` never destroys what no campaign wrote."""
+    precious = tmp_path / "thesis.txt"
+    precious.write_text("years of work")
+    words = ["run", str(DAMAGED / "scenario.yaml"), "--out", str(tmp_path)]
+    assert run_words(words) == 2
+    assert "was not written by chaoskit" in capsys.readouterr().err
+    assert precious.read_text() == "years of work"

@@ -1,0 +1,55 @@
+"""The rules of the house, as tests: lint, types, layers, and what no tool knows."""
+
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).parents[2]
+BIN = Path(sys.executable).parent
+SOURCES = sorted((ROOT / "chaoskit").rglob("*.py")) + sorted(
+    (ROOT / "reference_agent").rglob("*.py")
+)
+
+
+@pytest.mark.parametrize(
+    "command",
+    [
+        ("ruff", "check", "."),
+        ("ruff", "format", "--check", "."),
+        ("mypy",),
+        ("lint-imports",),
+    ],
+    ids=lambda command: command[0] + "".join(command[1:2]),
+)
+def test_tools_have_no_complaint(command):
+    """Lint, form, strict types, and imports that point down."""
+    done = subprocess.run(
+        [BIN / command[0], *command[1:]], cwd=ROOT, capture_output=True, text=True
+    )
+    assert done.returncode == 0, done.stdout + done.stderr
+
+
+@pytest.mark.parametrize("path", SOURCES, ids=lambda path: str(path.relative_to(ROOT)))
+def test_nothing_waits_by_sleeping_or_draws_from_a_global_generator(path):
+    """`asyncio.sleep` stands in for a durable wait only, in one place."""
+    text = path.read_text()
+    assert not re.search(r"random\.(random|choice|randint|shuffle)\(", text)
+    sleeps = re.findall(r"\bsleep\(", text)
+    allowed = path.name in ("trial.py", "tool_client.py", "loop.py", "__main__.py")
+    assert allowed or not sleeps
+
+
+def test_the_tree_names_no_machine_and_no_registry():
+    """Paths of one machine and addresses of package registries stay out."""
+    listed = subprocess.run(
+        ["git", "ls-files"], cwd=ROOT, capture_output=True, text=True, check=True
+    )
+    words = ("/root" + "/", "/work" + "/", "pypi" + ".org", "pythonhosted")
+    for name in listed.stdout.splitlines():
+        path = ROOT / name
+        if path.is_file():
+            text = path.read_text(errors="replace")
+            assert not [word for word in words if word in text], name

@@ -1,0 +1,258 @@
+"""Closure over toy worlds: every reachable state once, in one order, or the reason."""
+
+from dataclasses import dataclass, field
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from chaoskit.explore.baseline import Baseline
+from chaoskit.explore.closure import Closure
+from chaoskit.explore.fingerprint import Canon
+from chaoskit.explore.memory import remembered
+from chaoskit.model.address import Address, Edge, Operation
+from chaoskit.model.faults import FaultKind
+from chaoskit.model.schedule import Fault, Schedule
+from chaoskit.model.state import WorldState
+from chaoskit.model.trial import Trial
+from chaoskit.model.visit import Look, Visit, Visited
+
+CANON = Canon(frozenset({"run-1"}), since=1.7e9)
+EMPTY = Trial("0001", "run-1", Schedule(), ())
+BASELINE = Baseline(EMPTY, EMPTY)
+
+
+@dataclass
+class Toy:
+    """An agent whose world is a value: `step` says what it does next, None at its end.
+
+    `boot` is what a new life does to the world that it finds. `thorough`: a recovery
+    goes on where it comes to a world that is known.
+    """
+
+    step: callable
+    boot: callable = lambda world: world
+    start: object = 0
+    thorough: bool = False
+    view: callable = lambda world: {"redis": {"world": world}}
+    canon: Canon = CANON
+    visited: list = field(default_factory=list)
+
+    def run(self, world):
+        """Every world that a life passes, from the one it finds."""
+        while world is not None:
+            yield world
+            world = self.step(world)
+
+    def looks(self, worlds, path, known=()):
+        marks = set()
+        for number, world in enumerate(worlds, 1):
+            view = self.view(world)
+            mark = self.canon.fingerprint(view)
+            if mark in known and not self.thorough and number > 1:
+                return
+            if mark not in known and mark not in marks:
+                marks.add(mark)
+                yield Look(self.state(world, view, path, number), str(world), mark)
+
+    def state(self, world, view, path, number):
+        operation = Operation("redis", "set", "x")
+        at = Address(len(path), operation, 1 if path else number, Edge.AFTER)
+        longer = path.then(Fault(FaultKind.KILL, at))
+        services = {"world": world}
+        return WorldState(longer, len(path), "run-1", 0.0, (), view, services, {})
+
+    def clean(self):
+        """Looks of the fault-free run; nobody had a canon yet."""
+        looks = self.looks(self.run(self.start), Schedule())
+        return tuple(Look(look.state, look.address) for look in looks)
+
+    def recover(self, origin, known):
+        world = origin.services["world"]
+        self.visited.append(world)
+        return tuple(self.looks(self.run(self.boot(world)), origin.path, known))
+
+    def close(self, limit=1000):
+        """All visits of a closure, as a campaign makes them."""
+        closure = Closure(self.canon, self.clean(), limit)
+        queue = [(visit, closure.known) for visit in closure.first(BASELINE)]
+        for visit, known in queue:
+            looks = self.recover(visit.origin, known)
+            more = list(closure.after(Visited(visit, EMPTY, looks)))
+            queue += [(visit, closure.known) for visit in more]
+        return closure
+
+
+def reachable(toy):
+    """Every world that any number of kills can leave, found by brute force."""
+    found, todo = set(), [toy.start]
+    while todo:
+        world = todo.pop()
+        if world is not None and world not in found:
+            found.add(world)
+            todo += [toy.step(world), toy.boot(world)]
+    return found
+
+
+def straight(length):
+    return lambda world: world + 1 if world < length else None
+
+
+def test_a_straight_run_is_visited_once_in_its_own_order():
+    toy = Toy(straight(4))
+    closure = toy.close()
+    assert toy.visited == [0, 1, 2, 3, 4]
+    assert closure.ended
+    assert closure.depth == 1
+    assert len(closure.states) == 5
+
+
+def test_states_that_only_a_recovery_makes_join_the_queue():
+    """A kill leaves half a note (a negative world); a recovery cleans it up."""
+    toy = Toy(
+        step=lambda world: world + 1 if world < 3 else None,
+        boot=lambda world: -world if world > 0 else world,
+    )
+    closure = toy.close()
+    assert set(toy.visited) == reachable(toy) == {0, 1, 2, 3, -1, -2, -3}
+    assert toy.visited[:4] == [0, 1, 2, 3]
+    assert closure.depth == 2
+
+
+@st.composite
+def toys(draw, thorough):
+    """Finite worlds; a run always comes to its end."""
+    size = draw(st.integers(1, 8))
+    later = [st.none() | st.integers(n + 1, size) for n in range(size)]
+    steps = [*(draw(each) for each in later), None]
+    boots = draw(st.lists(st.integers(0, size), min_size=size + 1, max_size=size + 1))
+    return Toy(steps.__getitem__, boots.__getitem__, thorough=thorough)
+
+
+@given(st.booleans().flatmap(toys))
+def test_every_reachable_state_is_visited_exactly_once(toy):
+    closure = toy.close()
+    assert sorted(toy.visited) == sorted(reachable(toy))
+    assert closure.ended
+    first = list(toy.visited)
+    toy.visited.clear()
+    again = toy.close()
+    assert toy.visited == first
+    assert list(closure.states) == list(again.states)
+    assert all(
+        state.path == again.states[mark].path for mark, state in closure.states.items()
+    )
+
+
+@given(st.booleans().flatmap(toys))
+def test_a_state_is_found_by_as_few_kills_as_can_be(toy):
+    depths = {len(toy.close().states[mark].path) for mark in toy.close().states}
+    assert depths == set(range(1, max(depths) + 1))
+
+
+COUNTED = Canon(CANON.run_ids, CANON.since, ignored=("redis:*.attempts",))
+
+
+def counting(canon=CANON):
+    """An agent that counts its lives in its checkpoint."""
+    return Toy(
+        step=lambda world: (world[0] + 1, world[1]) if world[0] < 2 else None,
+        boot=lambda world: (world[0], world[1] + 1),
+        start=(0, 0),
+        view=lambda world: {
+            "memory": {"asked": [str(world[1])]},
+            "redis": {
+                "0": {"agent": {"value": {"step": world[0], "attempts": world[1]}}}
+            },
+        },
+        canon=canon,
+    )
+
+
+def test_a_counter_never_ends_and_is_named():
+    toy = counting()
+    closure = toy.close(limit=20)
+    assert not closure.ended
+    assert len(toy.visited) == 20
+    why = closure.why_endless()
+    assert "What keeps moving is redis:0.agent.value.attempts" in why
+    assert f"{len(closure.states)} states" in why
+    assert f"{closure.depth} kills deep" in why
+
+
+def test_a_counter_that_means_nothing_can_be_listed_as_volatile():
+    toy = counting(COUNTED)
+    toy.view = lambda world: {"redis": counting().view(world)["redis"]}
+    closure = toy.close(limit=20)
+    assert closure.ended
+    assert [world[0] for world in toy.visited] == [0, 1, 2]
+
+
+def test_what_moves_in_what_judging_remembers_is_named_if_nothing_else_does():
+    toy = counting(COUNTED)
+    toy.start = (2, 0)
+    why = toy.close(limit=20).why_endless()
+    assert "What keeps moving is memory:asked.0." in why
+
+
+def test_exactly_as_many_states_as_allowed_is_an_end():
+    assert Toy(straight(4)).close(limit=5).ended
+    assert not Toy(straight(4)).close(limit=4).ended
+
+
+def test_a_world_seen_twice_in_the_fault_free_run_is_one_state():
+    toy = Toy(straight(3), view=lambda world: {"redis": world // 2})
+    assert len(toy.close().states) == 2
+
+
+def test_looks_that_were_found_by_two_recoveries_at_once_are_visited_once():
+    """With several workers a trial does not know yet what its neighbour has seen."""
+    toy = Toy(straight(1), boot=lambda world: 5)
+    closure = Closure(CANON, toy.clean(), 100)
+    visits = list(closure.first(BASELINE))
+    found = [
+        list(closure.after(Visited(v, EMPTY, toy.recover(v.origin, ()))))
+        for v in visits
+    ]
+    assert [len(each) for each in found] == [1, 0]
+
+
+# --- what judging remembers ----------------------------------------------------------
+
+
+def test_what_is_remembered(told):
+    story = told().ask(0).call("pay", "k", order="o-1").killed().resume()
+    story.call("pay", "k", first=False, order="o-1").ask(1, "0.0")
+    assert remembered(story.events) == {
+        "applied": ['pay {"order": "o-1"} x1'],
+        "sent": ['pay {"order": "o-1"} key=k'],
+        "asked": ["0 ", "1 "],
+        "carried": ["0.0"],
+    }
+
+
+@pytest.mark.parametrize(
+    "more",
+    [
+        lambda story: story.call("pay", "k2", order="o-1"),
+        lambda story: story.deliver("pay", "k2", order="o-1"),
+        lambda story: story.ask(1),
+        lambda story: story.ask(0, "0.0"),
+        lambda story: story.ask(0, problem="refused"),
+    ],
+    ids=["applied", "key", "asked", "carried", "refused"],
+)
+def test_what_later_judgement_can_depend_on_makes_another_world(told, more):
+    def story():
+        return told().ask(0).call("pay", "k", order="o-1")
+
+    assert remembered(more(story()).events) != remembered(story().events)
+
+
+def test_repeating_makes_no_other_world(told):
+    """Otherwise no search over states would ever end."""
+    story = told().ask(0).call("pay", "k", order="o-1").killed()
+    before = remembered(story.events)
+    story.resume().ask(0).call("pay", "k", first=False, order="o-1").log("x").killed()
+    assert remembered(story.events) == before
+    assert Visit().origin is None

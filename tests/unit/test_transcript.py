@@ -1,0 +1,58 @@
+"""`transcript` on hand-written histories: what the endpoint refused, each kind once."""
+
+import pytest
+
+from chaoskit.checks.transcript import check
+
+NO_RESULT = (
+    "An assistant message with 'tool_calls' must be followed by tool messages "
+    "responding to each 'tool_call_id'. The following tool_call_ids did not have "
+    "response messages: {}"
+)
+
+
+@pytest.fixture(scope="module")
+def judged(make_scenario, make_manifest):
+    def judge(story):
+        scenario = make_scenario([("pay", {})], tools={"pay": "keyed"})
+        return list(check(story.trial(), scenario, make_manifest()))
+
+    return judge
+
+
+def test_requests_that_were_accepted(told, judged):
+    assert not judged(told().ask(0).killed().resume().ask(0).done())
+
+
+def test_a_request_that_was_refused(told, judged):
+    story = told().ask(0, problem="no result")
+    (found,) = judged(story.fails())
+    assert found.requirement == "transcript/valid-request"
+    assert found.observed == "no result"
+    assert found.events == (1,)
+    assert "life 0" in found.message
+
+
+def test_a_refusal_is_found_though_its_answer_was_lost(told, judged):
+    story = told().ask(0, problem="no result", reply=False).killed().resume().done()
+    assert [f.requirement for f in judged(story)] == ["transcript/valid-request"]
+
+
+def test_a_refusal_that_is_repeated_is_one_finding(told, judged):
+    story = told().ask(0, problem="no result").ask(0, problem="no result")
+    story.killed().resume().ask(0, problem="no result")
+    assert len(judged(story.fails())) == 1
+
+
+def test_different_refusals_are_different_findings(told, judged):
+    story = told().ask(0, problem="no result").ask(0, problem="unknown role")
+    assert len({found.cause for found in judged(story.fails())}) == 2
+
+
+@pytest.mark.parametrize("later", ["call_t4p0", "call_t4p0, call_t4p1"])
+def test_the_same_refusal_further_on_is_the_same_cause(told, judged, later):
+    """Killed at turn 1 or at turn 4: one bug, so one finding of the campaign."""
+    (one,) = judged(told().ask(1, problem=NO_RESULT.format("call_t1p0")).fails())
+    (other,) = judged(told().ask(4, problem=NO_RESULT.format(later)).fails())
+    assert one.cause == other.cause
+    assert one.observed != other.observed
