@@ -228,11 +228,13 @@ def _searching(loaded: Loaded, changes: dict[str, Any]) -> Loaded:
 def _options(
     loaded: Loaded, out: Path | None, jobs: int | None, **more: Any
 ) -> Options:
-    cores = len(os.sched_getaffinity(0))
+    redis_url = os.environ.get(REDIS_URL_VARIABLE)
+    # A server that was given is emptied before each trial, so it serves one worker.
+    workers = 1 if redis_url else min(len(os.sched_getaffinity(0)), JOBS_MAX)
     return Options(
         out=out or Path("chaoskit-out") / loaded.scenario.name,
-        jobs=jobs or min(cores, JOBS_MAX),
-        redis_url=os.environ.get(REDIS_URL_VARIABLE),
+        jobs=jobs or workers,
+        redis_url=redis_url,
         **more,
     )
 

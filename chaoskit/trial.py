@@ -94,7 +94,7 @@ async def run_trial(
     """Run one trial to its end; its history and output go to ``folder``."""
     folder.mkdir(parents=True)
     (folder / "schedule.txt").write_text(f"{plan.visit.schedule}\n")
-    with (folder / "history.jsonl").open("w", buffering=1) as sink:
+    with (folder / "history.jsonl").open("w", 1, encoding="utf-8") as sink:
         record = Recorder(sink, secret=CANARY)
         return await _Run(plan, world, launcher, folder, record).play()
 
@@ -181,7 +181,7 @@ class _Run:
         try:
             process = await self.launcher.start(self._command(step, environment))
             self.process.set_result(process)
-            ended, cause = await self._wait(life, process)
+            ended, cause = await self._wait(life, process, self._time_left(step))
         finally:
             self.gate.close(life)
             await self.world.close(life)
@@ -191,16 +191,24 @@ class _Run:
         event = self._ended(life, ended, cause, process.pid)
         self.record(event)
         if event.ending == "died" and self.plan.canon is not None:
-            mark = self.plan.canon.fingerprint(await self._view())
+            canon = self.plan.canon.of_run(self.run_id)
+            mark = canon.fingerprint(await self._view())
             self.record(Wreck(life=life, state=mark))
         self.life += 1
         return event
 
-    async def _wait(self, life: int, process: Life) -> tuple[Exit, Cause]:
+    def _time_left(self, step: _Step) -> float:
+        """Seconds that a life may take; the one after ``done`` has its full time."""
         limit = self.plan.scenario.limits.life_seconds
-        left = self.deadline - time.monotonic()
+        if step.purpose == "again":
+            return limit
+        return max(0.0, min(limit, self.deadline - time.monotonic()))
+
+    async def _wait(
+        self, life: int, process: Life, seconds: float
+    ) -> tuple[Exit, Cause]:
         try:
-            async with asyncio.timeout(max(0.0, min(limit, left))):
+            async with asyncio.timeout(seconds):
                 ended = await process.wait()
         except TimeoutError:
             self.gate.close(life)
@@ -327,17 +335,19 @@ class _Run:
             self.record(Logged.model_validate({"life": life, **entry}))
 
     async def _view(self) -> View:
-        memory = remembered(self.record.events)
+        memory = remembered(self.record.events, self.plan.manifest.log)
         return {**await self.world.view(), "memory": memory}
 
     async def _look(self, address: Address) -> bool:
         """The gate's watch: keep a world nobody has seen; True ends the life."""
         watching = self.plan.watching
         assert watching is not None
+        assert address.life is not None
+        self._read_log(address.life)
         view = await self._view()
         mark = str(address)
         if watching.canon is not None:
-            mark = watching.canon.fingerprint(view)
+            mark = watching.canon.of_run(self.run_id).fingerprint(view)
             if mark in watching.known:
                 return self._is_back(mark, watching)
         self.passed.add(mark)
@@ -357,15 +367,13 @@ class _Run:
     async def _state(
         self, address: Address, view: View, *, snapshot: bool
     ) -> WorldState:
-        assert address.life is not None
-        self._read_log(address.life)
         origin = self.plan.visit.origin
         path = origin.path if origin else self.plan.visit.schedule
         fault = Fault(FaultKind.KILL, address)
         prefix = (*self.record.events, *self._restored_death(fault))
         return WorldState(
             path=path.then(fault),
-            life=address.life,
+            life=address.life or 0,
             run_id=self.run_id,
             began=self.record.began,
             prefix=prefix,

@@ -1,4 +1,11 @@
-"""Finds and ends the processes of a campaign that nobody looks after any more."""
+"""Finds and ends the processes of a campaign that nobody looks after any more.
+
+A process belongs to a campaign if it carries its mark (see `mark.py`) or was started
+with its variable. Servers write over their environment, so a trace of the campaign's
+folder will do too: it works there, has a file open there, or was given a path there.
+That alone could be somebody having a look, so such a process must also be of our user,
+have no terminal, as a shell or an editor has, and have started after the folder.
+"""
 
 import os
 import select
@@ -14,10 +21,11 @@ from chaoskit.agents.linux import Process, held, look
 from chaoskit.agents.mark import CAMPAIGN_VARIABLE, is_of, mark_of
 
 _SECONDS_MAX = 10.0
+_CLOCK_SECONDS = 2.0  # how far the kernel's two clocks may be apart
 
 
 OWNER = "owner"
-"""The lock in a campaign's folder. Other campaigns open it, to see if it is free."""
+"""The lock in a campaign's folder. Made first; others open it to see if it is free."""
 
 
 def end_processes(campaign: str, folder: Path) -> bool:
@@ -48,13 +56,19 @@ def _belongs(pid: int, campaign: str, folder: Path) -> bool:
         return True
     with suppress(psutil.Error, OSError):
         process = psutil.Process(pid)
-        # A shell or an editor in the folder is somebody having a look, and has a
-        # terminal; what a campaign starts has none.
         return _is_tagged(process, campaign) or (
-            process.terminal() is None
+            _may_be_ours(process, folder)
             and any(_lies_in(folder, trace) for trace in _traces(process, folder))
         )
     return False
+
+
+def _may_be_ours(process: psutil.Process, folder: Path) -> bool:
+    return (
+        process.uids().real == os.getuid()
+        and process.terminal() is None
+        and process.create_time() > (folder / OWNER).stat().st_mtime - _CLOCK_SECONDS
+    )
 
 
 def _is_tagged(process: psutil.Process, campaign: str) -> bool:

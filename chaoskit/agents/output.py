@@ -8,6 +8,7 @@ from typing import Literal
 
 from pydantic import JsonValue
 
+from chaoskit.model.errors import printable
 from chaoskit.model.manifest import LogNames
 
 Stream = Literal["stdout", "stderr"]
@@ -101,7 +102,8 @@ class Output:
     def tail(self) -> tuple[str, ...]:
         """The last lines of standard error, or of standard output if it is empty."""
         lines = _last_lines(self.stderr) or _last_lines(self.stdout)
-        return tuple(line[:LINE_LENGTH_MAX] for line in lines[-TAIL_LINES_MAX:])
+        shown = (line[:LINE_LENGTH_MAX] for line in lines[-TAIL_LINES_MAX:])
+        return tuple(map(printable, shown))
 
 
 def _last_lines(path: Path) -> list[str]:

@@ -35,6 +35,9 @@ from chaoskit.trial import Plan, Watching
 
 Pending = Future[Visited]
 
+# A life that was ended at its limit may have hung, or the machine was slow.
+MAY_REST_ON_TIME = frozenset({"progress/ends", "progress/resume-after-done"})
+
 
 class Search:
     """One campaign's search; `run` it once."""
@@ -154,6 +157,11 @@ class Search:
                 f"{self._beyond} worlds in which a promise was already broken were not "
                 "followed further"
             )
+        if closure is not None and closure.left_out:
+            tally.note(
+                f"{closure.left_out} worlds at periodic crossings were left out: no "
+                "schedule surely leads there"
+            )
         if closure is None and not tally.kills and not tally.doubts:
             tally.doubt("no fault fired, so nothing was put to the test")
 
@@ -202,8 +210,7 @@ class Search:
     def _not_again(self, cause: Cause, shown: Shown) -> None:
         """A finding that a second run did not show: seen for real, or not at all."""
         tally, requirement = self._tally, shown.finding.requirement
-        rests_on_time = requirement == "progress/ends"
-        if tally.closure is None and not rests_on_time:
+        if tally.closure is None and requirement not in MAY_REST_ON_TIME:
             tally.shown[cause] = replace(shown, again=False)
             return
         del tally.shown[cause]

@@ -45,7 +45,7 @@ def deaths(trial: Trial, script: Script) -> Iterator[frozenset[str]]:
 def _answered(trial: Trial, end: LifeEnded) -> list[Asked]:
     """The requests whose reply had gone out before a death: not one that was held."""
     asked = [e for e in asked_turns(trial.history) if e.seq < end.seq]
-    if asked and asked[-1].life == end.life and _held_at_the_model(trial, end):
+    if asked and _held_at_the_model(trial, end):
         asked.pop()
     return asked
 

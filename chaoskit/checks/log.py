@@ -208,5 +208,4 @@ def _last_life(trial: Trial) -> int | None:
     if not lives or lives[-1].life not in ends:
         return None
     end = ends[lives[-1].life]
-    is_over = end.cause == "itself" and end.ending in ("done", "failed")
-    return end.life if is_over else None
+    return end.life if end.ending in ("done", "failed") else None

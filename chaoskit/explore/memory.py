@@ -13,15 +13,21 @@ from collections.abc import Iterable
 from pydantic import JsonValue
 
 from chaoskit.model.calls import identity
-from chaoskit.model.history import Applied, Asked, Delivered, Event
+from chaoskit.model.history import Applied, Asked, Delivered, Event, Logged
+from chaoskit.model.manifest import LogNames
 
 
-def remembered(history: Iterable[Event]) -> dict[str, JsonValue]:
-    """The facts of a history that later judgement can depend on."""
+def remembered(history: Iterable[Event], names: LogNames) -> dict[str, JsonValue]:
+    """The facts of a history that later judgement can depend on.
+
+    Of the log it is the newest checkpoint that was named: no later line may name an
+    older one.
+    """
     applied: Counter[str] = Counter()
     sent: set[str] = set()
     asked: set[str] = set()
     carried: set[str] = set()
+    logged = 0
     for event in history:
         if isinstance(event, Applied):
             applied[_call(event)] += event.first
@@ -30,11 +36,15 @@ def remembered(history: Iterable[Event]) -> dict[str, JsonValue]:
         elif isinstance(event, Asked):
             asked.add(f"{event.turn} {event.problem or ''}")
             carried |= set(event.carried)
+        elif isinstance(event, Logged):
+            named = event.entry.get(names.checkpoint_id)
+            logged = max(logged, named) if isinstance(named, int) else logged
     return {
         "applied": [f"{call} x{count}" for call, count in sorted(applied.items())],
         "sent": list[JsonValue](sorted(sent)),
         "asked": list[JsonValue](sorted(asked)),
         "carried": list[JsonValue](sorted(carried)),
+        "logged": logged,
     }
 
 

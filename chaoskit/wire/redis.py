@@ -12,12 +12,12 @@ All else passes uncounted: reads, connection set-up, blocking commands, pub/sub.
 command's edges are ``before`` (nothing applied) and ``after`` (the reply withheld).
 """
 
-from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Collection, Iterable, Mapping, Sequence
+from dataclasses import dataclass
 from enum import Enum
 from typing import Any
 
-Words = Sequence[bytes]
+from chaoskit.wire.redis_keys import KeyFinder, Words, finders
 
 
 class Kind(Enum):
@@ -67,54 +67,21 @@ _REFUSED: Mapping[bytes, str] = {
     b"sync": "a connection that turns into a replica cannot be relayed",
     b"psync": "a connection that turns into a replica cannot be relayed",
 }
+# Servers before version 7 do not flag these, and tell no subcommands.
+_BLOCKING = {
+    b"blpop",
+    b"brpop",
+    b"brpoplpush",
+    b"blmove",
+    b"bzpopmin",
+    b"bzpopmax",
+    b"xread",
+    b"xreadgroup",
+    b"wait",
+}
+_UNTOLD = {*_REFUSED, b"script|load"}
 _BLOCK_IS_AN_OPTION = {b"xread": 1, b"xreadgroup": 4}
 """Where the options of these begin; the words before are names of the user's own."""
-
-
-@dataclass(frozen=True, slots=True)
-class KeyFinder:
-    """Where a command's first key stands: the server's "key specifications".
-
-    Args:
-        index: the place to begin at, or None to look for `keyword` from `start` on.
-        counted: whether a number of keys stands at `index` + `count_at`.
-
-    https://redis.io/docs/latest/develop/reference/key-specs/
-    """
-
-    index: int | None = None
-    keyword: bytes = b""
-    start: int = 1
-    counted: bool = False
-    count_at: int = 0
-    first: int = 0
-
-    def find(self, words: Words) -> bytes | None:
-        """The first key, or None where the command has none."""
-        begin = self._begin(words)
-        if begin is None or (self.counted and not self._count(words, begin)):
-            return None
-        at = begin + self.first
-        return words[at] if at < len(words) else None
-
-    def _begin(self, words: Words) -> int | None:
-        if self.index is not None:
-            return self.index
-        places = range(self.start, len(words))
-        found = (at + 1 for at in places if words[at].lower() == self.keyword)
-        return next(found, None)
-
-    def _count(self, words: Words, begin: int) -> int:
-        number = b"".join(words[begin + self.count_at :][:1])
-        return int(number) if number.isdigit() else 0
-
-
-# For servers before version 7, which do not say.
-_UNTOLD: Mapping[bytes, KeyFinder] = {
-    b"eval": KeyFinder(index=2, counted=True, first=1),
-    b"evalsha": KeyFinder(index=2, counted=True, first=1),
-    b"xreadgroup": KeyFinder(keyword=b"streams", start=4),
-}
 
 
 @dataclass(frozen=True, slots=True)
@@ -147,7 +114,8 @@ class CommandTable:
     """The commands of one server, from its reply to ``COMMAND`` (RESP2 values)."""
 
     def __init__(self, reply: Iterable[Sequence[Any]]) -> None:
-        self._entries = dict(_entries(reply))
+        self._entries = {name: _entry(name) for name in _UNTOLD}
+        self._entries.update(_entries(reply))
 
     def __contains__(self, name: str) -> bool:
         return name.encode() in self._entries
@@ -178,51 +146,20 @@ class CommandTable:
 def _entries(reply: Iterable[Sequence[Any]]) -> Iterable[tuple[bytes, Entry]]:
     for told in reply:
         name = bytes(told[0]).lower()
-        yield name, _entry(name, told)
+        flags = {bytes(flag) for flag in told[2]}
+        yield name, _entry(name, flags, *finders(name, told))
         if len(told) > 9:
             yield from _entries(told[9])
 
 
-def _entry(name: bytes, told: Sequence[Any]) -> Entry:
-    flags = {bytes(flag) for flag in told[2]}
+def _entry(name: bytes, flags: Collection[bytes] = (), *finders: KeyFinder) -> Entry:
     kind = Kind.WRITE if b"write" in flags else Kind.PLAIN
-    if b"blocking" in flags:
+    if b"blocking" in flags or name in _BLOCKING:
         kind = Kind.BLOCKING
     if name in _REFUSED:
         kind = Kind.REFUSED
     kind = _BY_NAME.get(name, kind)
-    writes = b"write" in flags or kind is Kind.WRITE
-    return Entry(kind, writes, tuple(_finders(name, told)))
-
-
-def _finders(name: bytes, told: Sequence[Any]) -> Iterable[KeyFinder]:
-    if told[3] > 0:
-        yield KeyFinder(index=told[3])
-    elif len(told) > 8 and told[8]:
-        yield from map(_finder, told[8])
-    elif name in _UNTOLD:
-        yield _UNTOLD[name]
-
-
-def _finder(specification: Sequence[Any]) -> KeyFinder:
-    told = _pairs(specification)
-    begin = _pairs(_pairs(told[b"begin_search"])[b"spec"])
-    keys = _pairs(told[b"find_keys"])
-    finder = KeyFinder(
-        index=begin.get(b"index"),
-        keyword=begin.get(b"keyword", b"").lower(),
-        start=begin.get(b"startfrom", 1),
-    )
-    if keys[b"type"] != b"keynum":
-        return finder
-    spec = _pairs(keys[b"spec"])
-    return replace(
-        finder, counted=True, count_at=spec[b"keynumidx"], first=spec[b"firstkey"]
-    )
-
-
-def _pairs(flat: Sequence[Any]) -> dict[bytes, Any]:
-    return dict(zip(flat[::2], flat[1::2], strict=True))
+    return Entry(kind, b"write" in flags or kind is Kind.WRITE, keys)
 
 
 def _may_block(name: bytes, words: Words) -> bool:

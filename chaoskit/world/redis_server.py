@@ -31,8 +31,8 @@ VARIABLE = "CHAOSKIT_REDIS_URL"
 SCHEMES = ("redis", "rediss", "unix")
 CLIENT_NAME = "chaoskit"
 """What our own connection calls itself, so that two campaigns do not share a server."""
-OLDEST = (6, 2)
-"""The oldest server that has what we need (FLUSHALL SYNC, CLIENT KILL ID and LIST)."""
+OLDEST = (6, 0)
+"""The oldest server that has what we need (RESP3, XINFO STREAM FULL)."""
 
 
 class GivenServer:

@@ -20,9 +20,9 @@ from pydantic import JsonValue
 from chaoskit.world.redis_link import Command, Link, Refusal
 
 EMPTY: tuple[Command, ...] = (
-    ("FLUSHALL", "SYNC"),
-    ("SCRIPT", "FLUSH", "SYNC"),
-    ("FUNCTION", "FLUSH", "SYNC"),
+    ("FLUSHALL",),
+    ("SCRIPT", "FLUSH"),
+    ("FUNCTION", "FLUSH"),
 )
 """Empties a server; one before version 7 refuses the last, having no functions."""
 

@@ -4,7 +4,7 @@ import asyncio
 from typing import Protocol, cast
 
 from chaoskit.wire.redis_dialogue import Dialogue, Step
-from chaoskit.wire.resp import Replies
+from chaoskit.wire.resp_replies import Replies
 
 
 class Client(Protocol):

@@ -97,11 +97,15 @@ class Stage:
         return subprocess.Popen(argv, start_new_session=True)
 
     def worker(self, code: str) -> "subprocess.Popen[bytes]":
-        """Runs a program of ours: it has chaoskit, and `tell`."""
+        """Runs a program of ours."""
+        return self.child(self.worker_argv(code))
+
+    def worker_argv(self, code: str) -> list[str]:
+        """The command of a program of ours: it has chaoskit, and `tell`."""
         root = str(Path(chaoskit.__file__).parents[1])
         path = f"import sys\nsys.path.insert(0, {root!r})\n"
         code = path + self.prelude + inspect.cleandoc(code)
-        return self.child([sys.executable, "-c", code])
+        return [sys.executable, "-c", code]
 
     @asynccontextmanager
     async def processes(self) -> AsyncIterator[Launcher]:

@@ -1,12 +1,15 @@
 """A campaign's folder, and what becomes of it when its owner is gone."""
 
+import fcntl
 import os
 import select
 import signal
 import subprocess
 import sys
 import tempfile
-from contextlib import suppress
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any
 
@@ -14,6 +17,7 @@ import pytest
 
 from chaoskit.agents import CAMPAIGN_VARIABLE, CampaignFolder, TemporaryFolderError
 
+SECONDS_MAX = 20
 OWNER = """
 import asyncio, subprocess
 from pathlib import Path
@@ -93,7 +97,6 @@ def test_a_folder_whose_owner_lives_is_left_alone(tmp_path: Path) -> None:
             with CampaignFolder.fresh(tmp_path):
                 assert its.poll() is None
                 assert (alive.path / "file").exists()
-            its.kill()
 
 
 @pytest.mark.parametrize("trace", ["variable", "folder", "file", "argument"])
@@ -110,20 +113,76 @@ def test_closing_ends_what_still_belongs_to_it(tmp_path: Path, trace: str) -> No
             assert process.stdout is not None
             assert process.stdout.readline() == b"\n"
             folder.close()
-            assert process.wait() == -signal.SIGKILL
+            assert process.wait(SECONDS_MAX) == -signal.SIGKILL
     assert not folder.path.exists()
 
 
-def test_we_and_those_above_us_are_spared(tmp_path: Path) -> None:
-    """Also where all of them seem to belong to the campaign that is cleared away."""
-    here = Path.cwd()
-    folder = CampaignFolder(tmp_path)
-    os.chdir(folder.path)
-    try:
-        folder.close()
-    finally:
-        os.chdir(here)
-    assert not folder.path.exists()
+@pytest.mark.parametrize("why", ["older than it", "looks whether it is free"])
+def test_who_only_has_a_look_is_spared(tmp_path: Path, why: str) -> None:
+    with CampaignFolder(tmp_path) as folder:
+        path = folder.path / ("owner" if why == "looks whether it is free" else "f")
+        if why == "older than it":
+            later = time.time() + 100
+            os.utime(folder.path / "owner", (later, later))
+        with (
+            path.open("a") as file,
+            _running(["sleep", "1000"], stdout=None, stderr=file) as reader,
+        ):
+            folder.close()
+            assert reader.poll() is None
+
+
+def test_who_clears_away_spares_itself_and_those_above(
+    stage: Any, tmp_path: Path
+) -> None:
+    """Also where all of them belong to the campaign that is cleared away."""
+    with CampaignFolder(tmp_path) as folder:
+        code = f"""
+        from pathlib import Path
+        from chaoskit.agents.belongings import end_processes
+        end_processes({folder.id!r}, Path({str(folder.path)!r}))
+        """
+        program = stage.worker_argv(code)
+        shell = ["/bin/sh", "-c", '"$@"; exit $?', "sh", *program]
+        with _running(shell, env=dict(os.environ) | folder.tag) as process:
+            assert process.wait(SECONDS_MAX) == 0
+
+
+def test_a_folder_is_made_under_the_lock_that_those_who_look_for_leftovers_take(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Or it could be taken for a leftover before its own lock is there."""
+    make, locked = tempfile.mkdtemp, []
+
+    def make_and_look(*, prefix: str, dir: Path) -> str:
+        base = os.open(dir, os.O_RDONLY)
+        try:
+            fcntl.flock(base, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            locked.append(dir)
+        os.close(base)
+        return make(prefix=prefix, dir=dir)
+
+    monkeypatch.setattr(tempfile, "mkdtemp", make_and_look)
+    with CampaignFolder(tmp_path) as folder:
+        assert locked == [folder.path.parent]
+
+
+def test_a_base_that_goes_as_its_last_campaign_ends_is_made_again(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    lock, gone = fcntl.flock, []
+
+    def lose_then_lock(fd: int, how: int) -> None:
+        if not gone:
+            gone.append(tmp_path / f"chaoskit-{_uid()}")
+            gone[0].rmdir()
+        lock(fd, how)
+
+    monkeypatch.setattr(fcntl, "flock", lose_then_lock)
+    with CampaignFolder(tmp_path) as folder:
+        assert folder.path.parent == gone[0]
+        assert folder.path.exists()
 
 
 def test_folders_that_are_not_ours_are_not_followed(tmp_path: Path) -> None:
@@ -185,10 +244,17 @@ def test_campaigns_that_start_and_end_at_once_do_not_trip_each_other(
     assert not (tmp_path / f"chaoskit-{_uid()}").exists()
 
 
+@contextmanager
 def _running(
     args: list[str], *, stdout: int | None = subprocess.PIPE, **options: Any
-) -> "subprocess.Popen[bytes]":
-    return subprocess.Popen(args, start_new_session=True, stdout=stdout, **options)
+) -> Iterator["subprocess.Popen[bytes]"]:
+    with subprocess.Popen(
+        args, start_new_session=True, stdout=stdout, **options
+    ) as process:
+        try:
+            yield process
+        finally:
+            process.kill()
 
 
 def _is_dead(pidfd: int) -> bool:

@@ -39,6 +39,7 @@ def write_scenario(tmp_path: Path) -> Callable[..., Path]:
             "name": "toy",
             "launch": launch,
             "start": command,
+            "answer": [*command, "answer={answer}"],
             "store": "redis",
             "contract": {"effects": "exactly-once"},
         }

@@ -16,6 +16,8 @@ import urllib.parse
 import uuid
 
 RUN, GOAL, *FLAGS = sys.argv[1:]
+ANSWERS = [flag.removeprefix("answer=") for flag in FLAGS if flag.startswith("answer=")]
+PARKED = 75
 STATE_KEY = f"toy:{RUN}"
 
 
@@ -91,8 +93,14 @@ class Agent:
     def act(self, turn, position, call):
         name = call["function"]["name"]
         args = json.loads(call["function"]["arguments"])
+        if name == "ask_human":
+            return self.ask_human()
+        if name == "wait":
+            return self.wait(args["seconds"])
         if "no-effects" in FLAGS:
             return "skipped"
+        if "parks" in FLAGS and turn == 1:
+            raise SystemExit(PARKED)
         if "random" in FLAGS and random.random() < 0.5:
             args["mood"] = str(random.random())
         headers = {"Content-Type": "application/json"}
@@ -101,6 +109,20 @@ class Agent:
             headers["Idempotency-Key"] = f"{RUN}-{turn}-{position}{fresh}"
         url = f"{os.environ['CHAOSKIT_TOOLS_URL']}/{name}"
         return json.dumps(post(url, args, **headers)["result"])
+
+    def ask_human(self):
+        if not ANSWERS:
+            raise SystemExit(PARKED)
+        return ANSWERS[0]
+
+    def wait(self, seconds):
+        if "due" not in self.state:
+            self.state["due"] = time.time() + seconds
+            self.save()
+        if time.time() < self.state["due"] and "impatient" not in FLAGS:
+            raise SystemExit(PARKED)
+        del self.state["due"]
+        return "waited"
 
     def pending(self):
         """Calls of the last assistant turn that have no result yet."""

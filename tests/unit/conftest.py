@@ -160,8 +160,10 @@ class Story:
         return self.end("failed", code=65).over("failed")
 
     def over(self, outcome: Any, reason: str = "") -> "Story":
-        """The run ends."""
-        return self.add(RunEnded(life=self.life, outcome=outcome, reason=reason))
+        """The run ends; the life after ``done`` is no part of it."""
+        starts = [e for e in self.events if isinstance(e, LifeStarted)]
+        life = next((s.life for s in starts[::-1] if s.purpose != "again"), 0)
+        return self.add(RunEnded(life=life, outcome=outcome, reason=reason))
 
     def trial(self, schedule: Schedule | None = None) -> Trial:
         """What was told, as a trial."""

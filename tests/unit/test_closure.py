@@ -12,14 +12,22 @@ from chaoskit.explore.fingerprint import Canon
 from chaoskit.explore.memory import remembered
 from chaoskit.model.address import Address, Edge, Operation
 from chaoskit.model.faults import FaultKind
+from chaoskit.model.history import Crossed
+from chaoskit.model.manifest import LogNames
 from chaoskit.model.schedule import Fault, Schedule
 from chaoskit.model.state import WorldState
 from chaoskit.model.trial import Trial
 from chaoskit.model.visit import Look, Visit, Visited
 
 CANON = Canon(frozenset({"run-1"}), since=1.7e9)
-EMPTY = Trial("0001", "run-1", Schedule(), ())
-BASELINE = Baseline(EMPTY, EMPTY)
+WRITE = Operation("redis", "set", "x")
+CROSSED = tuple(
+    Crossed(life=0, address=str(Address(0, WRITE, nth, Edge.AFTER)))
+    for nth in range(1, 30)
+)
+CLEAN = Trial("0001", "run-1", Schedule(), CROSSED)
+BASELINE = Baseline(CLEAN, CLEAN)
+EMPTY = Trial("0002", "run-1", Schedule(), ())
 
 
 @dataclass
@@ -53,11 +61,11 @@ class Toy:
                 return
             if mark not in known and mark not in marks:
                 marks.add(mark)
-                yield Look(self.state(world, view, path, number), str(world), mark)
+                state = self.state(world, view, path, number)
+                yield Look(state, str(state.path.faults[-1].at), mark)
 
     def state(self, world, view, path, number):
-        operation = Operation("redis", "set", "x")
-        at = Address(len(path), operation, 1 if path else number, Edge.AFTER)
+        at = Address(len(path), WRITE, 1 if path else number, Edge.AFTER)
         longer = path.then(Fault(FaultKind.KILL, at))
         services = {"world": world}
         return WorldState(longer, len(path), "run-1", 0.0, (), view, services, {})
@@ -217,17 +225,28 @@ def test_looks_that_were_found_by_two_recoveries_at_once_are_visited_once():
     assert [len(each) for each in found] == [1, 0]
 
 
+def test_a_world_that_no_schedule_surely_leads_to_is_left_out():
+    """It was seen at a heartbeat only, whose number differs from run to run."""
+    toy = Toy(straight(3))
+    fewer = Trial("0003", "run-1", Schedule(), CROSSED[:2])
+    closure = Closure(CANON, toy.clean(), 100)
+    closure.first(Baseline(fewer, CLEAN))
+    assert len(closure.states) == 1
+
+
 # --- what judging remembers ----------------------------------------------------------
 
 
 def test_what_is_remembered(told):
     story = told().ask(0).call("pay", "k", order="o-1").killed().resume()
     story.call("pay", "k", first=False, order="o-1").ask(1, "0.0")
-    assert remembered(story.events) == {
+    story.log("run.end", checkpoint_id=7)
+    assert remembered(story.events, LogNames()) == {
         "applied": ['pay {"order": "o-1"} x1'],
         "sent": ['pay {"order": "o-1"} key=k'],
         "asked": ["0 ", "1 "],
         "carried": ["0.0"],
+        "logged": 7,
     }
 
 
@@ -239,20 +258,22 @@ def test_what_is_remembered(told):
         lambda story: story.ask(1),
         lambda story: story.ask(0, "0.0"),
         lambda story: story.ask(0, problem="refused"),
+        lambda story: story.log("saved", checkpoint_id=8),
     ],
-    ids=["applied", "key", "asked", "carried", "refused"],
+    ids=["applied", "key", "asked", "carried", "refused", "logged"],
 )
 def test_what_later_judgement_can_depend_on_makes_another_world(told, more):
     def story():
         return told().ask(0).call("pay", "k", order="o-1")
 
-    assert remembered(more(story()).events) != remembered(story().events)
+    after, before = more(story()).events, story().events
+    assert remembered(after, LogNames()) != remembered(before, LogNames())
 
 
 def test_repeating_makes_no_other_world(told):
     """Otherwise no search over states would ever end."""
     story = told().ask(0).call("pay", "k", order="o-1").killed()
-    before = remembered(story.events)
+    before = remembered(story.events, LogNames())
     story.resume().ask(0).call("pay", "k", first=False, order="o-1").log("x").killed()
-    assert remembered(story.events) == before
+    assert remembered(story.events, LogNames()) == before
     assert Visit().origin is None

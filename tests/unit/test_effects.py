@@ -296,6 +296,7 @@ def test_what_nobody_asked_for(told, judged):
     assert found.observed == found.subject == "pay(order='o-9')"
     assert found.expected == PAY_SPOKEN
     assert found.events == (stray,)
+    assert found.message.endswith(f"the script has {PAY_SPOKEN}.")
 
 
 def test_what_nobody_asked_for_is_told_once(told, judged):
@@ -345,8 +346,9 @@ def test_true_is_not_one(told, judged):
 
 def test_a_tool_that_the_scenario_does_not_know_is_no_crash(told, judged):
     story = told().ask(0).call("pay", "k", **PAY).call("gone", order="o-1")
-    found = judged(story.ask(1, "0.0").done())
-    assert requirements(found) == ["effects/only-what-was-asked"]
+    (found,) = judged(story.ask(1, "0.0").done())
+    assert found.requirement == "effects/only-what-was-asked"
+    assert found.expected == "no call of that tool"
 
 
 def test_parallel_calls_of_one_tool_are_placed_each_at_its_own_crossing(told, judged):

@@ -39,11 +39,14 @@ def test_each_kind_of_event_comes_back_as_itself(kind):
 
 JSON = st.recursive(
     st.none() | st.booleans() | st.integers() | st.floats() | st.text(),
-    lambda inner: st.lists(inner) | st.dictionaries(st.text(), inner),
+    lambda inner: (
+        st.lists(inner, max_size=3) | st.dictionaries(st.text(), inner, max_size=3)
+    ),
+    max_leaves=6,
 )
 
 
-@given(st.dictionaries(st.text(), JSON))
+@given(st.dictionaries(st.text(), JSON, max_size=3))
 def test_a_log_line_comes_back_as_itself(entry):
     event = Logged(life=0, stream="stderr", line=1, entry=entry)
     assert from_line(to_line(event)) == event

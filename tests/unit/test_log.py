@@ -47,7 +47,8 @@ def test_an_agent_without_logs_is_not_judged(told, judged, make_manifest):
 
 
 def test_json_that_is_no_log_of_a_run_does_not_make_a_log(told, judged, make_manifest):
-    for entry in ({"level": "info", "msg": "up"}, {"level": "info", "event": "up"}):
+    plain = {"level": "info"}
+    for entry in (plain, {**plain, "event": "up"}, {**plain, "step": 1}):
         story = told().line(entry).done()
         assert not judged(story)
         assert silent(story.trial(), make_manifest())
@@ -184,6 +185,21 @@ def test_an_intent_after_its_result(told, judged):
 def test_an_intent_of_an_earlier_life(told, judged):
     story = told().log("tool.intent", call="a").killed_at().resume()
     assert not judged(story.log("tool.result", call="a").done())
+
+
+def test_an_intent_on_the_other_stream_of_the_life(told, judged):
+    """Nobody knows which came first."""
+    entry = {"event": "tool.intent", "run_id": "run-0a1b2c3d", "step": 1, "call": "a"}
+    story = told().log("tool.result", call="a")
+    story.line({**entry, "checkpoint_id": 0}, "stdout")
+    assert not judged(story.done())
+
+
+def test_an_intent_of_a_later_life(told, judged):
+    entry = {"event": "tool.intent", "run_id": "run-0a1b2c3d", "step": 1, "call": "a"}
+    story = told().log("tool.result", call="a").killed_at().resume()
+    story.line({**entry, "checkpoint_id": 0}, "stdout")
+    assert requirements(judged(story.done())) == ["log/intent-before-result"]
 
 
 def test_a_result_that_names_no_call_is_not_judged(told, judged):

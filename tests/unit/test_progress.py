@@ -134,6 +134,13 @@ def test_a_result_that_reached_the_model_leaves_no_doubt(told, judged):
     assert requirements(found) == ["progress/parks-for-a-reason"]
 
 
+def test_a_call_that_was_never_asked_for_is_not_in_doubt(told, judged):
+    """The request that was to bring it was refused."""
+    story = told().ask(0, problem="refused").killed_at().resume().parks()
+    found = judged(story, cls="blind")
+    assert requirements(found) == ["progress/parks-for-a-reason"]
+
+
 def test_a_second_call_of_the_turn_may_be_in_doubt_as_well(told, judged):
     turn = [("pay", PAY), ("pay", {"order": "o-2"})]
     story = told().ask(0).call("pay", **PAY).killed().resume().parks()
@@ -217,6 +224,12 @@ def test_a_run_that_was_never_let_to_end(told, judged, make_scenario, make_manif
     judgement = judge(story.trial(schedule), scenario, make_manifest())
     assert judgement.verdict is Verdict.INCONCLUSIVE
     assert "never let to end" in judgement.doubts[0]
+
+
+def test_a_run_that_was_killed_at_the_last_moment_never_ended(told, judged):
+    """Its faults strike once; it had its lives and its seconds all the same."""
+    story = told().ask(0).killed().over("endless", "it had not ended after 120 s")
+    assert requirements(judged(story)) == ["progress/ends"]
 
 
 def test_a_run_that_hangs_where_a_fault_strikes_in_every_life(told, judged):
@@ -344,6 +357,12 @@ def test_a_wait_that_had_to_be_asked_for_again_counts_from_then(told, judged):
     story = parked_at(story.after(10.0).resume(), 13.0, 14.0).ask(1, "0.0")
     found = judged(story.call("pay", "k", **PAY).ask(2, "0.0", "1.0").done(), *WAIT)
     assert not found
+
+
+def test_a_gate_may_stay_open_as_long_as_a_human_takes(told, judged):
+    story = parked_at(told(), 30.0, 60.0).ask(1, "0.0").end("parked").after(3.0)
+    story.resume().ask(2, "0.0", "1.0").done()
+    assert not judged(story, {"ask": "Approve?"}, {"wait": 3.0})
 
 
 def test_a_slow_machine_begins_nothing_anew(told, judged):

@@ -1,11 +1,14 @@
 """Sample: random walks that the seed alone decides, each schedule once."""
 
+from dataclasses import replace
+
 import pytest
 
 from chaoskit.explore.baseline import Baseline
 from chaoskit.explore.sample import KILLS_MAX, Sample
 from chaoskit.model.faults import FaultKind
 from chaoskit.model.schedule import Schedule
+from chaoskit.model.visit import Visited
 
 KILL = (FaultKind.KILL,)
 MESSAGES = [("llm", "chat", None), ("redis", "set", "x"), ("tools", "pay", "o-1")]
@@ -64,6 +67,21 @@ def test_a_walk_kills_several_times_each_in_a_later_life(walk):
         assert lives == list(range(len(lives)))
         shorter = Schedule(schedule.faults[:-1])
         assert not shorter.faults or shorter in schedules
+
+
+def test_no_walk_goes_further_than_it_may(walk, play):
+    schedules = walk(0, 500, lambda schedule: play(schedule, MESSAGES[0]))
+    assert max(map(len, schedules)) == KILLS_MAX
+    assert len(schedules) <= 2 + 4 + 8 + 16
+
+
+def test_a_fault_that_did_not_fire_leads_nowhere(run):
+    sample = Sample(KILL, 0, 50)
+    clean = run(Schedule())
+    first = list(sample.first(Baseline(clean.trial, clean.trial)))
+    missed = run(Schedule.parse("kill@0:llm.chat#9:before"))
+    trial = replace(clean.trial, unfired=missed.trial.unfired)
+    assert not [v for visit in first for v in sample.after(Visited(visit, trial))]
 
 
 def test_every_crossing_has_its_turn(walk):

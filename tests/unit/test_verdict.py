@@ -154,6 +154,14 @@ def test_an_effect_applied_after_done_follows_from_that(judged, told):
     }
 
 
+def test_an_effect_lost_before_does_not_follow_from_what_came_after_done(judged, told):
+    story = told().ask(0).ask(1, "0.0").end("done").start("again").ask(1, "0.0")
+    assert follows(judged(story.end("done").over("done"))) == {
+        "effects/none-lost": "",
+        "progress/resume-after-done": "",
+    }
+
+
 def test_an_effect_lost_to_changed_arguments_follows_from_that(judged, told):
     story = told().ask(0).call("pay", order="o-1", at=9).ask(1, "0.0").done()
     assert follows(judged(story)) == {

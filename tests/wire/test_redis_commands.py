@@ -66,6 +66,9 @@ OLD_REPLY = [
     _told("evalsha", "noscript movablekeys")[:6],
     _told("xreadgroup", "write movablekeys")[:6],
     _told("xgroup", "write denyoom", 2)[:6],
+    _told("blpop", "write noscript", 1)[:6],
+    _told("client", "admin noscript")[:6],
+    _told("script", "noscript")[:6],
 ]
 TABLE = CommandTable(REPLY)
 
@@ -120,16 +123,22 @@ def test_kind_and_operation(line: str, kind: Kind, op: str, key: str | None) -> 
 
 
 @pytest.mark.parametrize(
-    ("line", "op", "key"),
+    ("line", "kind", "op", "key"),
     [
-        ("EVALSHA sha 1 a", "evalsha", "a"),
-        ("XREADGROUP GROUP g c STREAMS s >", "xreadgroup", "s"),
-        ("XGROUP CREATE s g $", "xgroup", "s"),
+        ("EVALSHA sha 1 a", Kind.WRITE, "evalsha", "a"),
+        ("XREADGROUP GROUP g c STREAMS s >", Kind.WRITE, "xreadgroup", "s"),
+        ("XREADGROUP GROUP g c BLOCK 0 STREAMS s >", Kind.BLOCKING, "xreadgroup", "s"),
+        ("XGROUP CREATE s g $", Kind.WRITE, "xgroup", "s"),
+        ("BLPOP l 0", Kind.BLOCKING, "blpop", "l"),
+        ("CLIENT REPLY OFF", Kind.REFUSED, "client|reply", None),
+        ("SCRIPT LOAD body", Kind.PLAIN, "script|load", None),
     ],
 )
-def test_a_server_before_version_7_is_understood(line: str, op: str, key: str) -> None:
+def test_a_server_before_version_7_is_understood(
+    line: str, kind: Kind, op: str, key: str | None
+) -> None:
     meaning = CommandTable(OLD_REPLY).meaning(_words(line))
-    assert (meaning.kind, meaning.op, meaning.key) == (Kind.WRITE, op, key)
+    assert (meaning.kind, meaning.op, meaning.key) == (kind, op, key)
 
 
 def test_a_key_that_is_no_text_is_shown_with_escapes() -> None:

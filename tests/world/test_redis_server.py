@@ -284,7 +284,7 @@ async def test_a_given_server_may_be_on_tcp(given: Any) -> None:
 @pytest.mark.parametrize(
     ("info", "said"),
     [
-        ("redis_version:6.0.16", "redis 6.0.16; expected 6.2 or newer"),
+        ("redis_version:5.0.14", "redis 5.0.14; expected 6.0 or newer"),
         ("redis_version:7.2.0\r\nrole:slave", "stands alone"),
         ("redis_version:7.2.0\r\ncluster_enabled:1", "stands alone"),
     ],
