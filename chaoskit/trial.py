@@ -335,8 +335,9 @@ class _Run:
             self.record(Logged.model_validate({"life": life, **entry}))
 
     async def _view(self) -> View:
-        memory = remembered(self.record.events, self.plan.manifest.log)
-        return {**await self.world.view(), "memory": memory}
+        world = await self.world.view()
+        memory = remembered(self.record.events, self.plan.manifest.log, world)
+        return {**world, "memory": memory}
 
     async def _look(self, address: Address) -> bool:
         """The gate's watch: keep a world nobody has seen; True ends the life."""

@@ -64,7 +64,7 @@ class Tally:
         if old is None:
             self.shown[finding.cause] = new
             return
-        best = min(new, old, key=lambda shown: shown.order)
+        best = min(old, new, key=lambda shown: shown.order)
         self.shown[finding.cause] = replace(best, trials=old.trials + 1)
 
     def report(self, loaded: Loaded, options: Options, seconds: float) -> Report:

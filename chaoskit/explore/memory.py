@@ -7,8 +7,10 @@ They are sets, not counts, wherever repeating changes nothing: otherwise no sear
 states would ever end.
 """
 
+import json
+import re
 from collections import Counter
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 
 from pydantic import JsonValue
 
@@ -17,11 +19,14 @@ from chaoskit.model.history import Applied, Asked, Delivered, Event, Logged
 from chaoskit.model.manifest import LogNames
 
 
-def remembered(history: Iterable[Event], names: LogNames) -> dict[str, JsonValue]:
+def remembered(
+    history: Iterable[Event], names: LogNames, stored: Mapping[str, JsonValue]
+) -> dict[str, JsonValue]:
     """The facts of a history that later judgement can depend on.
 
-    Of the log it is the newest checkpoint that was named: no later line may name an
-    older one.
+    Of the log it is whether the newest checkpoint that it named is ``stored``: if it is
+    not, the next life may have to name an older one. The number itself would make every
+    life of an agent that saves when it resumes a new state.
     """
     applied: Counter[str] = Counter()
     sent: set[str] = set()
@@ -44,8 +49,13 @@ def remembered(history: Iterable[Event], names: LogNames) -> dict[str, JsonValue
         "sent": list[JsonValue](sorted(sent)),
         "asked": list[JsonValue](sorted(asked)),
         "carried": list[JsonValue](sorted(carried)),
-        "logged": logged,
+        "logged": "stored" if logged == 0 or _mentions(stored, logged) else "lost",
     }
+
+
+def _mentions(stored: Mapping[str, JsonValue], number: int) -> bool:
+    pattern = rf"(?<![\w.]){number}(?![\w.])"
+    return re.search(pattern, json.dumps(stored)) is not None
 
 
 def _call(event: Applied | Delivered) -> str:

@@ -152,7 +152,7 @@ def _entries(reply: Iterable[Sequence[Any]]) -> Iterable[tuple[bytes, Entry]]:
             yield from _entries(told[9])
 
 
-def _entry(name: bytes, flags: Collection[bytes] = (), *finders: KeyFinder) -> Entry:
+def _entry(name: bytes, flags: Collection[bytes] = (), *keys: KeyFinder) -> Entry:
     kind = Kind.WRITE if b"write" in flags else Kind.PLAIN
     if b"blocking" in flags or name in _BLOCKING:
         kind = Kind.BLOCKING

@@ -20,7 +20,7 @@ from chaoskit.model.scenario import Scenario
 from chaoskit.wire.redis import CommandTable
 from chaoskit.world.listener import LOOPBACK, Listener
 from chaoskit.world.redis_link import Link, MissingServer, Refusal
-from chaoskit.world.redis_relay import SERVICE, Session
+from chaoskit.world.redis_relay import SERVICE, Opened, Session
 from chaoskit.world.redis_server import check_version, find_server
 from chaoskit.world.redis_state import RedisState, Snapshot
 
@@ -57,7 +57,7 @@ class Redis:
         self.table = CommandTable(())
         self._up: _Up | None = None
         self._gate: Gate | None = None
-        self._open: dict[int, asyncio.Server] = {}
+        self._open: dict[int, tuple[Opened, asyncio.Server]] = {}
         self._sessions: set[Session] = set()
         self._bugs: list[Exception] = []
 
@@ -82,16 +82,18 @@ class Redis:
         """See `Service`."""
         del scenario  # every scenario's store begins empty
         await self._close_all()
+        await self._all_ended()
         self._gate = gate
         await self._started.state.reset()
 
     async def open(self, life: int) -> dict[str, str]:
         """See `Service`."""
         assert self._gate is not None, "reset comes first"
-        gate, listener = self._gate, self._started.listener
-        self._open[life] = await asyncio.get_running_loop().create_server(
-            lambda: self._session(life, gate), sock=listener.renew()
+        opened, listener = Opened(life, self._gate), self._started.listener
+        server = await asyncio.get_running_loop().create_server(
+            lambda: Session(opened, self), sock=listener.renew()
         )
+        self._open[life] = opened, server
         return {"REDIS_URL": f"redis://{LOOPBACK}:{listener.port}/0"}
 
     async def close(self, life: int) -> None:
@@ -100,17 +102,22 @@ class Redis:
         Once it returns the server does nothing more for the life, except for messages
         that are at the gate: wait for those with `Gate.settled`.
         """
-        if server := self._open.pop(life, None):
-            server.close()
-        theirs = [session for session in self._sessions if session.life == life]
-        for session in theirs:
+        if life not in self._open:
+            return
+        opened, server = self._open.pop(life)
+        opened.is_closed = True
+        server.close()
+        await self._cut([each for each in self._sessions if each.opened is opened])
+        if self._bugs:
+            raise self._bugs.pop()
+
+    async def _cut(self, sessions: list[Session]) -> None:
+        for session in sessions:
             session.abort()
-        idle = [session for session in theirs if not session.crossing]
+        idle = [session for session in sessions if not session.crossing]
         await self.end(*(session.upstream.number for session in idle))
         if idle:
             await asyncio.wait([session.task for session in idle])
-        if self._bugs:
-            raise self._bugs.pop()
 
     async def stop(self) -> None:
         """See `Service`."""
@@ -163,21 +170,19 @@ class Redis:
                     "and cannot be ended since it has written something"
                 )
 
+    def began(self, session: Session) -> None:
+        """See `Host`."""
+        self._sessions.add(session)
+
     def ended(self, session: Session, bug: Exception | None) -> None:
         """See `Host`."""
         self._sessions.discard(session)
         if bug is not None:
             self._bugs.append(bug)
 
-    def _session(self, life: int, gate: Gate) -> Session:
-        session = Session(life, gate, self)
-        self._sessions.add(session)
-        return session
-
     async def _close_all(self) -> None:
-        for life in {*self._open, *(session.life for session in self._sessions)}:
+        for life in tuple(self._open):
             await self.close(life)
-        await self._all_ended()
 
     async def _all_ended(self) -> None:
         if self._sessions:

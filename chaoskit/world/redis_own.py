@@ -17,6 +17,9 @@ from chaoskit.world.redis_link import Command, Connected, Link, MissingServer, l
 NAMES = ("redis-server", "valkey-server")
 SOCKET = "redis.sock"
 LOG = "redis.log"
+LOG_LINES = 5
+"""How many of its last lines are shown where it did not start."""
+START_SECONDS_MAX = 30.0
 TRY_AGAIN_SECONDS = 0.002
 SOCKET_PATH_BYTES_MAX = 100
 """Above this a path may not fit into a socket's address, see unix(7)."""
@@ -59,7 +62,11 @@ class OwnServer:
         except OSError as problem:
             raise MissingServer(f"{program} cannot be run: {problem}") from problem
         try:
-            return await self._first_link(self._process)
+            async with asyncio.timeout(START_SECONDS_MAX):
+                return await self._first_link(self._process, program)
+        except TimeoutError:
+            await self.stop()
+            raise self._failed(program, "does not answer") from None
         except BaseException:
             await self.stop()
             raise
@@ -75,18 +82,21 @@ class OwnServer:
             os.close(self._opened)
             self._opened = None
 
-    async def _first_link(self, process: subprocess.Popen[bytes]) -> Link:
+    async def _first_link(
+        self, process: subprocess.Popen[bytes], program: Path
+    ) -> Link:
         """Servers have no common way to say that they listen; only trying tells."""
         while True:
             with suppress(FileNotFoundError, ConnectionError):  # not yet
                 return await link(self)
             if process.poll() is not None:
-                raise MissingServer(
-                    f"{process.args[0]!r} ended at once, with exit code "  # type: ignore[index]
-                    f"{process.returncode}. Its log, {self.log}, ends with:\n"
-                    + "\n".join(_tail(self.log))
-                )
+                ending = f"ended at once, with exit code {process.returncode}"
+                raise self._failed(program, ending)
             await asyncio.sleep(TRY_AGAIN_SECONDS)
+
+    def _failed(self, program: object, how: str) -> MissingServer:
+        end = "\n".join(self.log.read_text(errors="replace").splitlines()[-LOG_LINES:])
+        return MissingServer(f"{program} {how}. Its log, {self.log}, ends with:\n{end}")
 
     def _address(self) -> str:
         path = str(self._folder / SOCKET)
@@ -147,7 +157,3 @@ def _dies_with(parent: int) -> Callable[[], None] | None:
             os._exit(1)
 
     return ask
-
-
-def _tail(log: Path, lines: int = 5) -> list[str]:
-    return log.read_text(errors="replace").splitlines()[-lines:]

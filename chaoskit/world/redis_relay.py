@@ -13,23 +13,36 @@ blocking command ends with its client, as it does in the server.
 """
 
 import asyncio
-import socket
-from typing import Protocol, cast
+from dataclasses import dataclass
+from typing import Protocol
 
 from chaoskit.gate import Dropped, Gate
 from chaoskit.model.address import Operation
 from chaoskit.wire.redis import CommandTable, Kind
 from chaoskit.wire.redis_dialogue import OURS, Dialogue, Step
-from chaoskit.wire.resp import Commands, WireError
+from chaoskit.wire.resp import WireError
+from chaoskit.world.redis_client import ClientConnection
 from chaoskit.world.redis_link import Connector, packed
 from chaoskit.world.redis_upstream import Upstream
 
 SERVICE = "redis"
-WAITING_BYTES_MAX = 1024 * 1024
-"""Above this nothing more is read from a client until its commands are done."""
 
 # An unknown command makes the server refuse the transaction that it stands in.
 _SPOILS_TRANSACTION = packed(("REFUSED-BY-CHAOSKIT",))
+
+
+@dataclass
+class Opened:
+    """A life that may connect, until it is closed."""
+
+    life: int
+    gate: Gate
+    is_closed: bool = False
+
+    @property
+    def is_over(self) -> bool:
+        """Whether nothing more is to be begun for it."""
+        return self.is_closed or self.gate.is_over(self.life)
 
 
 class Host(Protocol):
@@ -49,90 +62,55 @@ class Host(Protocol):
     async def end(self, *numbers: int) -> None:
         """Have the server drop connections, and wait until it has."""
 
+    def began(self, session: "Session") -> None:
+        """A client has connected."""
+
     def ended(self, session: "Session", bug: Exception | None) -> None:
         """The session is over; an error of ours may have ended it."""
 
 
-class Session(asyncio.Protocol):
-    """One client's connection.
+class Session(ClientConnection):
+    """One client's connection, and what becomes of its commands.
 
     ``crossing`` is true while a message of it is at the gate: then its connection to
     the server must stay, as the message may have to be applied still.
     """
 
-    def __init__(self, life: int, gate: Gate, host: Host) -> None:
-        self.life = life
+    def __init__(self, opened: Opened, host: Host) -> None:
+        super().__init__()
+        self.opened = opened
         self.crossing = False
         self.task: asyncio.Task[None]
-        self._gate = gate
         self._host = host
-        self._commands = Commands()
         self._dialogue = Dialogue(host.table)
         self.upstream = Upstream(self, self._dialogue)
         self._held: Step | None = None
-        self._news = asyncio.Event()
-        self._writable = asyncio.Event()
-        self._writable.set()
-        self._is_blocked = self._is_over = self._is_gone = False
-        self._transport: asyncio.Transport
+        self._is_blocked = False
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
         """asyncio's part of the deal."""
-        self._transport = cast(asyncio.Transport, transport)
-        # asyncio forgets this for sockets that were made without a protocol number;
-        # the replies of a pipeline would wait for each other, 40 ms a time.
-        connection = self._transport.get_extra_info("socket")
-        connection.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+        super().connection_made(transport)
+        if self.opened.is_over:  # accepted in the last moment before the end
+            self.abort()
+            return
+        self._host.began(self)
         self.task = asyncio.get_running_loop().create_task(self._live())
-
-    def data_received(self, data: bytes) -> None:
-        """asyncio's part of the deal."""
-        self._commands.feed(data)
-        if len(self._commands) > WAITING_BYTES_MAX:
-            self._transport.pause_reading()
-        self.wake()
-
-    def eof_received(self) -> bool:
-        """asyncio's part of the deal. True: we may still have something to say."""
-        self._hung_up()
-        return True
-
-    def connection_lost(self, exc: Exception | None) -> None:
-        """asyncio's part of the deal."""
-        self._writable.set()
-        self._hung_up()
 
     def pause_writing(self) -> None:
         """asyncio's part of the deal: the client reads too slowly."""
-        self._writable.clear()
+        super().pause_writing()
         self.upstream.pause()
 
     def resume_writing(self) -> None:
         """asyncio's part of the deal."""
-        self._writable.set()
+        super().resume_writing()
         self.upstream.resume()
 
-    def send(self, data: bytes) -> None:
-        """Send to the client, if it is still there."""
-        if not self._transport.is_closing():
-            self._transport.write(data)
-
-    def wake(self) -> None:
-        """Something has changed that the session may be waiting for."""
-        self._news.set()
-
-    def abort(self) -> None:
-        """Its life is over: hang up, and begin nothing more."""
-        self._is_over = True
-        self._transport.abort()
-        self._writable.set()
-        self.wake()
-
-    def _hung_up(self) -> None:
-        self._is_gone = True
+    def hung_up(self) -> None:
+        """The client will send nothing more, and waits for nothing."""
+        super().hung_up()
         if self._is_blocked:
             self.upstream.abort()
-        self.wake()
 
     async def _live(self) -> None:
         bug: Exception | None = None
@@ -141,7 +119,7 @@ class Session(asyncio.Protocol):
             while (step := await self._next()) is not None:
                 await self._carry_out(step)
         except Dropped:
-            self._transport.abort()
+            self.abort()
         except WireError as wrong:
             self.send(f"-ERR Protocol error: {wrong}\r\n".encode())
         except OSError:
@@ -161,25 +139,23 @@ class Session(asyncio.Protocol):
         self.upstream.abort()
         if self._is_blocked:  # lest the server gives something to who has left
             await self._host.end(self.upstream.number)
-        self._transport.close()
+        self.close()
 
     async def _next(self) -> Step | None:
         """The next command when its turn has come, or None when there will be none."""
         while True:
-            await self._writable.wait()
-            if self._is_over or self._gate.is_over(self.life):
+            await self.drained()
+            if self.opened.is_over:
                 raise Dropped
             step, self._held = self._held or self._read(), None
             if step is not None:
                 return step
-            if self._is_gone or self.upstream.is_lost:
+            if self.has_left or self.upstream.is_lost:
                 return None
-            self._news.clear()
-            self._transport.resume_reading()
-            await self._news.wait()
+            await self.more()
 
     def _read(self) -> Step | None:
-        command = self._commands.take()
+        command = self.take()
         return None if command is None else self._dialogue.read(command)
 
     async def _carry_out(self, step: Step) -> None:
@@ -199,10 +175,11 @@ class Session(asyncio.Protocol):
 
     async def _cross(self, step: Step) -> None:
         operation = Operation(SERVICE, step.meaning.op, step.meaning.key)
-        crossing = self._gate.arrive(self.life, operation)
+        gate = self.opened.gate
+        crossing = gate.arrive(self.opened.life, operation)
         self.crossing = True
         try:
-            self.send(await self._gate.cross(crossing, lambda: self._apply(step)))
+            self.send(await gate.cross(crossing, lambda: self._apply(step)))
         finally:
             self.crossing = False
 
@@ -235,7 +212,7 @@ class Session(asyncio.Protocol):
 
     async def _block(self, step: Step) -> None:
         self._is_blocked = True
-        if self._is_gone:
+        if self.has_left:
             self.upstream.tell(step.raw)
             raise ConnectionError("nobody waits for it")
         await self._pass(step)

@@ -1,23 +1,21 @@
 """The state of a Redis server: emptied, copied, put back, and looked at.
 
 A **snapshot** holds every key as the server itself dumps it, with what is left of its
-time to live, and the functions and scripts the server knows. A **view** shows the same
+time to live, the functions and scripts the server knows, and what was configured
+otherwise than at the start. A **view** shows the same
 as JSON, for fingerprints and people::
 
     {"0": {"agent:log": {"type": "list", "value": ["a", "b"], "expires": false}}}
-
-Text stays as it is; what is not text is ``base64:...``. Sets are sorted, a stream's
-clocks (when a message was delivered, a consumer seen) are left out.
 """
 
-import base64
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 from pydantic import JsonValue
 
 from chaoskit.world.redis_link import Command, Link, Refusal
+from chaoskit.world.redis_view import LOOKS, OPAQUE, as_text, library, texts
 
 EMPTY: tuple[Command, ...] = (
     ("FLUSHALL",),
@@ -26,7 +24,6 @@ EMPTY: tuple[Command, ...] = (
 )
 """Empties a server; one before version 7 refuses the last, having no functions."""
 
-_BINARY = "base64:"
 _NO_EXPIRY = -1
 
 
@@ -47,6 +44,7 @@ class Snapshot:
     keys: tuple[Key, ...]
     functions: bytes
     scripts: frozenset[bytes]
+    config: dict[bytes, bytes]
 
 
 class RedisState:
@@ -61,11 +59,17 @@ class RedisState:
         self._link = link
         self._field_expiry = field_expiry
         self.scripts: set[bytes] = set()
+        self._config: dict[bytes, bytes] | None = None
 
     async def reset(self) -> None:
-        """Empty it: keys of all databases, scripts, functions."""
+        """Empty it of everything that an agent may have left."""
         self.scripts.clear()
-        _raise_first(await self._link.ask(*EMPTY), optional=EMPTY.index(EMPTY[-1]))
+        *others, functions = EMPTY
+        await self._link.do(*others)
+        await self._link.ask(functions)
+        if self._config is None:
+            self._config = await self._configured()
+        await self._configure(await self._configured_otherwise(), self._config)
 
     async def snapshot(self) -> Snapshot:
         """All of it."""
@@ -76,7 +80,8 @@ class RedisState:
             told = await self._in(db, [command for pair in each for command in pair])
             keys += _kept(db, names, told)
         dump = b"" if isinstance(functions, Refusal) else bytes(functions)
-        return Snapshot(tuple(keys), dump, frozenset(self.scripts))
+        config = await self._configured_otherwise()
+        return Snapshot(tuple(keys), dump, frozenset(self.scripts), config)
 
     async def restore(self, snapshot: Snapshot) -> None:
         """Bring an empty server to an earlier state."""
@@ -90,6 +95,7 @@ class RedisState:
                 commands.append(("SELECT", db))
             commands.append(("RESTORE", key.name, key.left_ms, key.dump))
         await self._link.do(*commands)
+        await self._configure(snapshot.config, snapshot.config)
         self.scripts.update(snapshot.scripts)
 
     async def view(self) -> dict[str, JsonValue]:
@@ -99,8 +105,22 @@ class RedisState:
         for db, names in found:
             seen[str(db)] = await self._view_of(db, names)
         if functions and not isinstance(functions, Refusal):
-            seen["functions"] = dict(map(_library, functions))
+            seen["functions"] = dict(map(library, functions))
         return seen
+
+    async def _configured(self) -> dict[bytes, bytes]:
+        (told,) = await self._link.ask(("CONFIG", "GET", "*"))
+        # Where that is not allowed, an agent cannot configure anything either.
+        return {} if isinstance(told, Refusal) else _pairs(told)
+
+    async def _configured_otherwise(self) -> dict[bytes, bytes]:
+        now, at_start = await self._configured(), self._config or {}
+        return {n: value for n, value in now.items() if at_start.get(n, value) != value}
+
+    async def _configure(
+        self, names: Iterable[bytes], values: Mapping[bytes, bytes]
+    ) -> None:
+        await self._link.do(*(("CONFIG", "SET", name, values[name]) for name in names))
 
     async def _found(self, also: Command) -> tuple[Any, list[tuple[int, list[bytes]]]]:
         """The reply to one more command, and the names of all keys by database."""
@@ -115,7 +135,7 @@ class RedisState:
         each = (((b"TYPE", name), (b"PTTL", name)) for name in names)
         told = await self._in(db, [command for pair in each for command in pair])
         kinds = [bytes(kind).decode() for kind in told[::2]]
-        looks = [_LOOKS.get(kind, _OPAQUE) for kind in kinds]
+        looks = [LOOKS.get(kind, OPAQUE) for kind in kinds]
         asked = [look.ask(name) for look, name in zip(looks, names, strict=True)]
         values = await self._in(db, asked)
         seen: dict[str, JsonValue] = {}
@@ -135,7 +155,7 @@ class RedisState:
         ask: Command = (b"HPTTL", key, b"FIELDS", len(fields), *fields)
         (told,) = await self._in(db, [ask])
         left = told if _is_there(told) else [_NO_EXPIRY] * len(fields)
-        return _texts([f for f, ms in zip(fields, left, strict=True) if ms >= 0])
+        return texts([f for f, ms in zip(fields, left, strict=True) if ms >= 0])
 
     async def _in(self, db: int, commands: Sequence[Command]) -> list[Any]:
         return (await self._link.ask(("SELECT", db), *commands))[1:]
@@ -151,17 +171,6 @@ def keys_held(keyspace: bytes) -> dict[int, int]:
     }
 
 
-def as_text(value: bytes) -> str:
-    """Text as it is, anything else in base64; no two values look the same."""
-    try:
-        text = value.decode()
-    except UnicodeDecodeError:
-        text = _BINARY
-    if text.startswith(_BINARY):
-        return _BINARY + base64.b64encode(value).decode()
-    return text
-
-
 def _names_in(db: int) -> tuple[Command, Command]:
     # A worker's server is its own, so that KEYS keeps nobody waiting.
     return ("SELECT", db), ("KEYS", "*")
@@ -169,7 +178,7 @@ def _names_in(db: int) -> tuple[Command, Command]:
 
 def _is_there(value: object) -> bool:
     """False where the key expired since we asked for its name."""
-    return value is not None and not isinstance(value, Refusal)
+    return value not in (None, []) and not isinstance(value, Refusal)
 
 
 def _kept(db: int, names: list[bytes], told: list[Any]) -> Iterable[Key]:
@@ -179,71 +188,5 @@ def _kept(db: int, names: list[bytes], told: list[Any]) -> Iterable[Key]:
             yield Key(db, name, 0 if left_ms == _NO_EXPIRY else max(1, left_ms), dump)
 
 
-def _raise_first(values: list[Any], optional: int) -> None:
-    for place, value in enumerate(values):
-        if isinstance(value, Refusal) and place != optional:
-            raise value
-
-
-@dataclass(frozen=True, slots=True)
-class _Look:
-    """How to ask for a value of one type, and how to show the reply."""
-
-    ask: Callable[[bytes], Command]
-    show: Callable[[Any], JsonValue]
-
-
-def _pairs(flat: Sequence[Any]) -> Iterable[tuple[Any, Any]]:
-    return zip(flat[::2], flat[1::2], strict=True)
-
-
-def _texts(values: Sequence[bytes]) -> JsonValue:
-    return [as_text(value) for value in values]
-
-
-def _fields(flat: Sequence[bytes]) -> JsonValue:
-    return {as_text(name): as_text(value) for name, value in sorted(_pairs(flat))}
-
-
-def _stream(flat: Sequence[Any]) -> JsonValue:
-    told = dict(_pairs(flat))
-    return {
-        "last_id": as_text(told[b"last-generated-id"]),
-        "entries": [[as_text(i), _texts(entry)] for i, entry in told[b"entries"]],
-        "groups": dict(map(_group, told[b"groups"])),
-    }
-
-
-def _group(flat: Sequence[Any]) -> tuple[str, JsonValue]:
-    told = dict(_pairs(flat))
-    consumers = (dict(_pairs(consumer))[b"name"] for consumer in told[b"consumers"])
-    return as_text(told[b"name"]), {
-        "last_delivered_id": as_text(told[b"last-delivered-id"]),
-        "consumers": _texts(sorted(consumers)),
-        "pending": [
-            {"id": as_text(i), "consumer": as_text(consumer), "deliveries": times}
-            for i, consumer, _, times in told[b"pending"]
-        ],
-    }
-
-
-def _library(flat: Sequence[Any]) -> tuple[str, JsonValue]:
-    told = dict(_pairs(flat))
-    return as_text(told[b"library_name"]), as_text(told[b"library_code"])
-
-
-_LOOKS = {
-    "string": _Look(lambda key: (b"GET", key), as_text),
-    "list": _Look(lambda key: (b"LRANGE", key, 0, -1), _texts),
-    "set": _Look(lambda key: (b"SMEMBERS", key), lambda told: _texts(sorted(told))),
-    "zset": _Look(
-        lambda key: (b"ZRANGE", key, 0, -1, b"WITHSCORES"),
-        lambda told: [[as_text(member), as_text(s)] for member, s in _pairs(told)],
-    ),
-    "hash": _Look(lambda key: (b"HGETALL", key), _fields),
-    "stream": _Look(
-        lambda key: (b"XINFO", b"STREAM", key, b"FULL", b"COUNT", 0), _stream
-    ),
-}
-# A type of a module, which only the module can read.
-_OPAQUE = _Look(lambda key: (b"DUMP", key), as_text)
+def _pairs(flat: Sequence[bytes]) -> dict[bytes, bytes]:
+    return dict(zip(flat[::2], flat[1::2], strict=True))

@@ -93,10 +93,12 @@ def test_a_folder_whose_owner_lives_is_left_alone(tmp_path: Path) -> None:
     with CampaignFolder(tmp_path) as alive:
         (alive.path / "file").touch()
         env = dict(os.environ) | alive.tag
-        with _running(["sleep", "1000"], stdout=None, env=env) as its:
-            with CampaignFolder.fresh(tmp_path):
-                assert its.poll() is None
-                assert (alive.path / "file").exists()
+        with (
+            _running(["sleep", "1000"], stdout=None, env=env) as its,
+            CampaignFolder.fresh(tmp_path),
+        ):
+            assert its.poll() is None
+            assert (alive.path / "file").exists()
 
 
 @pytest.mark.parametrize("trace", ["variable", "folder", "file", "argument"])
@@ -171,7 +173,8 @@ def test_a_folder_is_made_under_the_lock_that_those_who_look_for_leftovers_take(
 def test_a_base_that_goes_as_its_last_campaign_ends_is_made_again(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    lock, gone = fcntl.flock, []
+    lock = fcntl.flock
+    gone: list[Path] = []
 
     def lose_then_lock(fd: int, how: int) -> None:
         if not gone:

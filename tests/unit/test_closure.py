@@ -241,12 +241,12 @@ def test_what_is_remembered(told):
     story = told().ask(0).call("pay", "k", order="o-1").killed().resume()
     story.call("pay", "k", first=False, order="o-1").ask(1, "0.0")
     story.log("run.end", checkpoint_id=7)
-    assert remembered(story.events, LogNames()) == {
+    assert remembered(story.events, LogNames(), {"redis": '{"id": 7}'}) == {
         "applied": ['pay {"order": "o-1"} x1'],
         "sent": ['pay {"order": "o-1"} key=k'],
         "asked": ["0 ", "1 "],
         "carried": ["0.0"],
-        "logged": 7,
+        "logged": "stored",
     }
 
 
@@ -267,13 +267,21 @@ def test_what_later_judgement_can_depend_on_makes_another_world(told, more):
         return told().ask(0).call("pay", "k", order="o-1")
 
     after, before = more(story()).events, story().events
-    assert remembered(after, LogNames()) != remembered(before, LogNames())
+    assert remembered(after, LogNames(), {}) != remembered(before, LogNames(), {})
+
+
+def test_a_checkpoint_that_was_logged_and_not_stored_makes_another_world(told):
+    """Its number alone does not: an agent may save each time it resumes."""
+    events = told().log("saved", checkpoint_id=12).events
+    worlds = [{"redis": text} for text in ("11", "12", '{"id":12,"n":3}', "112")]
+    marks = [remembered(events, LogNames(), world)["logged"] for world in worlds]
+    assert marks == ["lost", "stored", "stored", "lost"]
 
 
 def test_repeating_makes_no_other_world(told):
     """Otherwise no search over states would ever end."""
     story = told().ask(0).call("pay", "k", order="o-1").killed()
-    before = remembered(story.events, LogNames())
+    before = remembered(story.events, LogNames(), {})
     story.resume().ask(0).call("pay", "k", first=False, order="o-1").log("x").killed()
-    assert remembered(story.events, LogNames()) == before
+    assert remembered(story.events, LogNames(), {}) == before
     assert Visit().origin is None

@@ -214,6 +214,26 @@ async def test_a_life_may_be_closed_while_the_gate_holds_its_message(
         assert await b.real.keys() == ["k"]
 
 
+async def test_a_closed_life_begins_nothing_more(bench: Make) -> None:
+    """Also where the gate has not been told yet that it is over."""
+    go_on = asyncio.Event()
+
+    async def watch(address: Address) -> bool:
+        await go_on.wait()
+        return False
+
+    async with bench("", watch) as b:
+        raw = await b.connect()
+        raw.send(b"SET k v\r\nSET l v\r\n")
+        while not b.crossed():
+            await b.real.ping()
+        await b.service.close(0)
+        go_on.set()
+        await b.gate.settled(0)
+        await b.over()
+        assert await b.real.keys() == ["k"]
+
+
 @pytest.mark.parametrize(
     "command", ["BLPOP {} 0", "BLMOVE {} x LEFT LEFT 0", "BLMPOP 0 1 {} LEFT"]
 )

@@ -438,7 +438,7 @@ async def test_a_blocking_read_of_who_has_already_left_takes_what_is_there(
         raw.writer.write(b"SET k v\r\nBLPOP l 0\r\nBLPOP l 0\r\n")
         raw.writer.write_eof()
         await held.wait()
-        while not next(iter(b.service._sessions))._is_gone:
+        while not next(iter(b.service._sessions)).has_left:
             await direct.ping()
         go_on.set()
         await raw.reader.read()

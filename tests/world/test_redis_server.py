@@ -97,6 +97,16 @@ async def test_a_server_that_ends_at_once_shows_its_last_words(tmp_path: Path) -
     assert said.endswith("line 3\nline 4\nline 5\nline 6\nline 7")
 
 
+async def test_a_server_that_never_answers_is_not_waited_for(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(redis_own, "START_SECONDS_MAX", 0.1)
+    program = _script(tmp_path, "redis-server", "echo busy; exec sleep 60")
+    with pytest.raises(MissingServer, match="does not answer") as problem:
+        await OwnServer(tmp_path / "home", program).start()
+    assert str(problem.value).endswith("\nbusy")
+
+
 async def test_a_program_that_is_none_is_refused_in_words(tmp_path: Path) -> None:
     program = tmp_path / "redis-server"
     program.write_bytes(b"\x00")
