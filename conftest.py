@@ -4,6 +4,9 @@ import os
 
 import pytest
 
+# Runs pytest inside pytest, for the tests of the plugin; it must be named here.
+pytest_plugins = ["pytester"]
+
 
 def pytest_addoption(parser: pytest.Parser) -> None:
     """``--full``: repetitions at the size that the project promises."""

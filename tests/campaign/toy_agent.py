@@ -164,7 +164,7 @@ def misbehave():
     if "children" in FLAGS:
         for session in (False, True):
             nap = [sys.executable, "-c", "import time; time.sleep(600)"]
-            subprocess.Popen([*nap, RUN], start_new_session=session)
+            subprocess.Popen([*nap, *FLAGS], start_new_session=session)
     if "idle" in FLAGS:
         raise SystemExit(0)
 

@@ -32,14 +32,21 @@ def test_tools_have_no_complaint(command):
     assert done.returncode == 0, done.stdout + done.stderr
 
 
+SLEEPERS = {
+    "chaoskit/agents/family.py": "lets a debugger of the life go first",
+    "chaoskit/trial.py": "a durable wait of the agent takes its time",
+    "chaoskit/world/redis_own.py": "a server that starts has no other sign of life",
+    "reference_agent/loop.py": "backs off before it tries again",
+}
+
+
 @pytest.mark.parametrize("path", SOURCES, ids=lambda path: str(path.relative_to(ROOT)))
 def test_nothing_waits_by_sleeping_or_draws_from_a_global_generator(path):
-    """`asyncio.sleep` stands in for a durable wait only, in one place."""
+    """Waiting is for a thing, not for a time; the exceptions have reasons."""
     text = path.read_text()
     assert not re.search(r"random\.(random|choice|randint|shuffle)\(", text)
-    sleeps = re.findall(r"\bsleep\(", text)
-    allowed = path.name in ("trial.py", "tool_client.py", "loop.py", "__main__.py")
-    assert allowed or not sleeps
+    name = str(path.relative_to(ROOT))
+    assert (name in SLEEPERS) == bool(re.search(r"\bsleep\(", text))
 
 
 def test_the_tree_names_no_machine_and_no_registry():
@@ -47,7 +54,7 @@ def test_the_tree_names_no_machine_and_no_registry():
     listed = subprocess.run(
         ["git", "ls-files"], cwd=ROOT, capture_output=True, text=True, check=True
     )
-    words = ("/root" + "/", "/work" + "/", "pypi" + ".org", "pythonhosted")
+    words = ("/root" + "/", "/work" + "/", "pypi" + ".org", "python" + "hosted")
     for name in listed.stdout.splitlines():
         path = ROOT / name
         if path.is_file():
