@@ -17,37 +17,27 @@ from rich.progress import BarColumn, MofNCompleteColumn, TextColumn, TimeElapsed
 from rich.progress import Progress as Bar
 
 from chaoskit import __version__, contract
-from chaoskit.agents import LaunchError
-from chaoskit.agents.leftovers import TemporaryFolderError
 from chaoskit.campaign import (
     REDIS_URL_VARIABLE,
+    WRONG_INPUT,
     Listener,
     Options,
-    OutputError,
     Progress,
+    jobs_by_default,
     run_campaign,
 )
 from chaoskit.loading import Kind, Loaded, load_scenario, schema
-from chaoskit.model.errors import InputError
 from chaoskit.model.manifest import Store
 from chaoskit.model.scenario import Strategy
 from chaoskit.model.schedule import Schedule
 from chaoskit.model.verdict import Verdict
 from chaoskit.report import as_text
-from chaoskit.world.redis_server import MissingServer
 
 VERDICT_EXITS = {Verdict.PASS: 0, Verdict.FAIL: 1, Verdict.INCONCLUSIVE: 3}
 EXIT_WRONG_INPUT = 2
 EXIT_OWN_FAULT = 4
 EXIT_INTERRUPTED = 130
-JOBS_MAX = 8
-WRONG_INPUT = (
-    InputError,
-    LaunchError,
-    MissingServer,
-    OutputError,
-    TemporaryFolderError,
-)
+SIGNALS = (signal.SIGINT, signal.SIGTERM)
 
 app = typer.Typer(
     add_completion=False,
@@ -182,7 +172,7 @@ def run_words(words: list[str]) -> int:
 
 def _carefully(work: Callable[[], int]) -> NoReturn:
     """Do the work of a verb; whatever comes of it becomes an exit code."""
-    with _terminated_as_interrupted():
+    with _interrupted_once():
         try:
             code = work()
         except WRONG_INPUT as error:
@@ -204,17 +194,23 @@ def _say(text: str, code: int) -> int:
 
 
 @contextmanager
-def _terminated_as_interrupted() -> Iterator[None]:
-    """SIGTERM ends a campaign as Ctrl-C does: cleanly."""
+def _interrupted_once() -> Iterator[None]:
+    """Ctrl-C and SIGTERM end a campaign cleanly; a second one does not spoil that."""
+    before = {signum: signal.getsignal(signum) for signum in SIGNALS}
+    heard = [signum for signum in SIGNALS if before[signum] != signal.SIG_IGN]
 
     def interrupt(*_: object) -> None:
+        for signum in heard:
+            signal.signal(signum, signal.SIG_IGN)
         raise KeyboardInterrupt
 
-    before = signal.signal(signal.SIGTERM, interrupt)
+    for signum in heard:
+        signal.signal(signum, interrupt)
     try:
         yield
     finally:
-        signal.signal(signal.SIGTERM, before)
+        for signum in heard:
+            signal.signal(signum, before[signum])
 
 
 def _searching(loaded: Loaded, changes: dict[str, Any]) -> Loaded:
@@ -229,11 +225,9 @@ def _options(
     loaded: Loaded, out: Path | None, jobs: int | None, **more: Any
 ) -> Options:
     redis_url = os.environ.get(REDIS_URL_VARIABLE)
-    # A server that was given is emptied before each trial, so it serves one worker.
-    workers = 1 if redis_url else min(len(os.sched_getaffinity(0)), JOBS_MAX)
     return Options(
         out=out or Path("chaoskit-out") / loaded.scenario.name,
-        jobs=jobs or workers,
+        jobs=jobs or jobs_by_default(redis_url),
         redis_url=redis_url,
         **more,
     )

@@ -114,7 +114,8 @@ that is neither empty nor a log line."""
 _ENVIRONMENT = """\
 Everything listens on the loopback interface only. The API key is a canary: it must turn
 up nowhere. No variable tells which life it is or what fault is coming. The rest of the
-environment is chaoskit's own, with loopback addresses exempt from any proxy."""
+environment is chaoskit's own, without `REDIS_URL` and `DATABASE_URL` and with loopback
+addresses exempt from any proxy."""
 
 _EFFECTS = """\
 An effect's identity is its place in the script, recognised by tool and arguments; two

@@ -29,6 +29,7 @@ from chaoskit.trial import Plan, inherited_environment, run_trial
 from chaoskit.world import World
 from chaoskit.world.llm import Llm
 from chaoskit.world.redis import Redis
+from chaoskit.world.redis_server import MissingServer
 from chaoskit.world.service import Service
 from chaoskit.world.tools import Tools
 
@@ -57,18 +58,23 @@ class Pool:
     def __init__(self, setup: Setup, jobs: int, tag: Mapping[str, str]) -> None:
         # Python's own bookkeeper outlives the workers on purpose: it is not tagged.
         resource_tracker.ensure_running()
-        self._untagged = {name: os.environ.get(name) for name in tag}
-        os.environ.update(tag)
         self._executor = ProcessPoolExecutor(
             jobs,
             mp_context=multiprocessing.get_context("spawn"),
             initializer=_begin,
             initargs=(setup, os.getpid()),
         )
+        self._untagged = {name: os.environ.get(name) for name in tag}
+        os.environ.update(tag)
 
     def submit(self, plan: Plan) -> "Future[Visited]":
         """Queue a trial; its future raises what the trial raised."""
-        return self._executor.submit(_run, plan)
+        # A worker may be started here, and is born deaf to Ctrl-C (see `_begin`).
+        before = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
+        try:
+            return self._executor.submit(_run, plan)
+        finally:
+            signal.pthread_sigmask(signal.SIG_SETMASK, before)
 
     def __enter__(self) -> Self:
         return self
@@ -83,10 +89,15 @@ class Pool:
 
         Whoever owns the campaign's folder ends those that are left.
         """
-        self._executor.shutdown(wait=error is None, cancel_futures=True)
+        try:
+            self._executor.shutdown(wait=error is None, cancel_futures=True)
+        finally:
+            self._untag()
+
+    def _untag(self) -> None:
         for name, value in self._untagged.items():
             if value is None:
-                del os.environ[name]
+                os.environ.pop(name, None)
             else:
                 os.environ[name] = value
 
@@ -94,14 +105,21 @@ class Pool:
 class _Worker:
     def __init__(self, setup: Setup) -> None:
         self.setup = setup
-        self.runner = asyncio.Runner()
         self.world = World(_services(setup))
         self.launcher = _launcher(setup)
+        self.runner = asyncio.Runner()
         self.runner.run(self.world.start())
 
     def run(self, plan: Plan) -> Visited:
         folder = self.setup.out / plan.name
-        return self.runner.run(run_trial(plan, self.world, self.launcher, folder))
+        trial = run_trial(plan, self.world, self.launcher, folder)
+        try:
+            return self.runner.run(trial)
+        except ConnectionError as lost:
+            raise MissingServer(
+                f"a server of the world went away during trial {plan.name}: {lost}. "
+                "That is no fault of the agent; run the campaign again"
+            ) from lost
 
 
 _setup: Setup | None = None
@@ -114,6 +132,7 @@ def _begin(setup: Setup, coordinator: int) -> None:
     die_with_parent(coordinator)
     # Ctrl-C reaches the whole foreground group; the coordinator alone answers it.
     signal.signal(signal.SIGINT, signal.SIG_IGN)
+    signal.pthread_sigmask(signal.SIG_UNBLOCK, {signal.SIGINT})
     _setup = setup
 
 

@@ -12,13 +12,16 @@ from typing import Any
 
 import pytest
 
-from chaoskit.agents import LaunchError
-from chaoskit.campaign import REDIS_URL_VARIABLE, Options, OutputError, run_campaign
+from chaoskit.campaign import (
+    REDIS_URL_VARIABLE,
+    WRONG_INPUT,
+    Options,
+    jobs_by_default,
+    run_campaign,
+)
 from chaoskit.loading import load_scenario
-from chaoskit.model.errors import InputError
 from chaoskit.model.verdict import Verdict
 from chaoskit.report import as_text
-from chaoskit.world.redis_server import MissingServer
 
 SUFFIXES = (".yaml", ".yml")
 
@@ -32,10 +35,18 @@ def pytest_addoption(parser: pytest.Parser) -> None:
     group = parser.getgroup("chaoskit")
     group.addoption(
         "--chaoskit-jobs",
-        type=int,
-        default=len(os.sched_getaffinity(0)),
+        type=_jobs,
+        metavar="N",
         help="trials at the same time, within one scenario (default: one a core)",
     )
+
+
+def _jobs(text: str) -> int:
+    """Argparse says what was wrong with it."""
+    number = int(text)
+    if number < 1:
+        raise ValueError(text)
+    return number
 
 
 def pytest_collect_file(
@@ -52,7 +63,7 @@ class ScenarioFile(pytest.File):
     """One file, one scenario, one test."""
 
     def collect(self) -> Iterator[pytest.Item]:
-        """The scenario; a damaged file is an error at collection."""
+        """The scenario, unread as yet: a damaged file fails as its test does."""
         yield ScenarioItem.from_parent(self, name=self.path.stem)
 
 
@@ -64,12 +75,9 @@ class ScenarioItem(pytest.Item):
         factory: Any = self.config._tmp_path_factory  # type: ignore[attr-defined]
         out = factory.mktemp(self.name)
         loaded = load_scenario(self.path)
-        options = Options(
-            out=out,
-            jobs=self.config.getoption("--chaoskit-jobs"),
-            redis_url=os.environ.get(REDIS_URL_VARIABLE),
-        )
-        report = run_campaign(loaded, options)
+        redis_url = os.environ.get(REDIS_URL_VARIABLE)
+        jobs = self.config.getoption("--chaoskit-jobs") or jobs_by_default(redis_url)
+        report = run_campaign(loaded, Options(out, jobs, redis_url=redis_url))
         if report.verdict is not Verdict.PASS:
             raise NotPassed(as_text(report))
 
@@ -77,8 +85,7 @@ class ScenarioItem(pytest.Item):
         self, excinfo: pytest.ExceptionInfo[BaseException], style: Any = None
     ) -> Any:
         """What a person reads: the story, not our stack."""
-        expected = (NotPassed, InputError, LaunchError, MissingServer, OutputError)
-        if isinstance(excinfo.value, expected):
+        if isinstance(excinfo.value, (NotPassed, *WRONG_INPUT)):
             return str(excinfo.value)
         return super().repr_failure(excinfo, style)
 

@@ -55,7 +55,7 @@ class _Reader:
         if not ended:
             data = data[: data.rfind(b"\n") + 1]
         self._offset += len(data)
-        for line in data.splitlines():
+        for line in data.removesuffix(b"\n").split(b"\n") if data else ():
             self.lines += 1
             yield self.lines, line.decode(errors="backslashreplace")
 
@@ -94,10 +94,15 @@ class Output:
 
     def answer(self) -> str | None:
         """The last line of standard output that is neither empty nor a log line."""
-        for line in reversed(_last_lines(self.stdout)):
-            if line.strip() and log_entry(line, self.names) is None:
-                return line.strip()
-        return None
+        answer = None
+        # A newline alone ends a line: an answer may hold any other separator.
+        with self.stdout.open(
+            encoding="utf-8", errors="backslashreplace", newline="\n"
+        ) as lines:
+            for line in lines:
+                if line.strip() and log_entry(line, self.names) is None:
+                    answer = line.strip()
+        return answer
 
     def tail(self) -> tuple[str, ...]:
         """The last lines of standard error, or of standard output if it is empty."""
@@ -109,4 +114,5 @@ class Output:
 def _last_lines(path: Path) -> list[str]:
     with path.open("rb") as file:
         file.seek(max(0, path.stat().st_size - _TAIL_BYTES))
-        return file.read().decode(errors="backslashreplace").splitlines()
+        text = file.read().decode(errors="backslashreplace")
+    return text.removesuffix("\n").split("\n") if text else []

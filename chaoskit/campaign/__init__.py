@@ -7,22 +7,35 @@ whatever order they finish in, so that a campaign visits the same schedules howe
 workers it has.
 """
 
-from chaoskit.agents.leftovers import CampaignFolder
-from chaoskit.campaign.options import REDIS_URL_VARIABLE, Listener, Options, Progress
+from chaoskit.agents import CampaignFolder, LaunchError, TemporaryFolderError
+from chaoskit.campaign.options import Listener, Options, Progress, jobs_by_default
 from chaoskit.campaign.output import OutputError, leave, prepare
 from chaoskit.campaign.search import Search
 from chaoskit.loading import Loaded
+from chaoskit.model.errors import InputError
 from chaoskit.model.report import Report
 from chaoskit.pool import Pool, Setup
+from chaoskit.world.redis_server import VARIABLE as REDIS_URL_VARIABLE
+from chaoskit.world.redis_server import MissingServer
 
 __all__ = [
     "REDIS_URL_VARIABLE",
+    "WRONG_INPUT",
     "Listener",
     "Options",
-    "OutputError",
     "Progress",
+    "jobs_by_default",
     "run_campaign",
 ]
+
+WRONG_INPUT = (
+    InputError,
+    LaunchError,
+    MissingServer,
+    OutputError,
+    TemporaryFolderError,
+)
+"""What keeps a campaign from being run, each with a text that says what to do."""
 
 
 def run_campaign(

@@ -1,12 +1,21 @@
 """What a campaign is told besides its scenario, and what it tells while it runs."""
 
+import os
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 
 from chaoskit.model.schedule import Schedule
 
-REDIS_URL_VARIABLE = "CHAOSKIT_REDIS_URL"
+JOBS_MAX = 8
+
+
+def jobs_by_default(redis_url: str | None) -> int:
+    """Workers for this machine: one a core, within reason.
+
+    A server that was given is emptied before each trial, so it serves one worker.
+    """
+    return 1 if redis_url else min(len(os.sched_getaffinity(0)), JOBS_MAX)
 
 
 @dataclass(frozen=True)

@@ -23,9 +23,7 @@ def prepare(out: Path) -> Path:
         _empty(out)
         (out / _MARK).touch()
     except OSError as error:
-        raise OutputError(
-            f"{out} cannot be written: {error.strerror}; name another with --out"
-        ) from error
+        raise _unwritable(out, error) from error
     return out.resolve() / "trials"
 
 
@@ -36,14 +34,29 @@ def _empty(out: Path) -> None:
             f"{out} exists and was not written by chaoskit; "
             "name another folder with --out, or remove it"
         )
-    if out.is_dir():
-        # The folder itself stays: it may be somebody's mount or working directory.
-        for entry in out.iterdir():
-            shutil.rmtree(entry) if entry.is_dir() else entry.unlink()
     out.mkdir(parents=True, exist_ok=True)
+    # The folder itself stays: it may be somebody's mount or working directory. So does
+    # the mark, lest an interruption makes the rest look like somebody else's.
+    for entry in out.iterdir():
+        if entry.is_dir() and not entry.is_symlink():
+            shutil.rmtree(entry)
+        elif entry.name != _MARK:
+            entry.unlink()
 
 
 def leave(report: Report, out: Path) -> None:
-    """Write the report for programs and for people."""
-    (out / "report.json").write_text(as_json(report))
-    (out / "report.txt").write_text(as_text(report))
+    """Write the report for programs and for people.
+
+    Raises:
+        OutputError: it cannot be written.
+    """
+    try:
+        (out / "report.json").write_text(as_json(report), encoding="utf-8")
+        (out / "report.txt").write_text(as_text(report), encoding="utf-8")
+    except OSError as error:
+        raise _unwritable(out, error) from error
+
+
+def _unwritable(out: Path, error: OSError) -> OutputError:
+    why = error.strerror or error
+    return OutputError(f"{out} cannot be written: {why}; name another with --out")

@@ -95,6 +95,11 @@ class Search:
         """Whether faults can be judged by these runs; if not, why is a doubt."""
         tally, first = self._tally, baseline.first
         if first.ended.outcome == baseline.second.ended.outcome == "endless":
+            if not tally.is_failed:  # `progress` may be left out
+                tally.doubt(
+                    f"the fault-free run did not end: {first.ended.reason}; so nothing "
+                    "was put to the test"
+                )
             return False
         if without_effects(first) and without_effects(baseline.second):
             tally.shown.clear()
@@ -162,7 +167,8 @@ class Search:
                 f"{closure.left_out} worlds at periodic crossings were left out: no "
                 "schedule surely leads there"
             )
-        if closure is None and not tally.kills and not tally.doubts:
+        tested = tally.kills if closure is None else closure.states
+        if not tested and not tally.doubts:
             tally.doubt("no fault fired, so nothing was put to the test")
 
     def _within_limit(self, visits: Iterable[Visit]) -> Iterator[Pending]:
@@ -194,18 +200,24 @@ class Search:
     def _confirm(self) -> None:
         """Show each finding again, unless the two clean runs have shown it twice."""
         self._stage = "confirming"
-        for cause, shown in list(self._tally.shown.items()):
-            if not shown.schedule.faults and shown.trials > 1:
-                continue
-            name = f"confirm-{self._submitted:04}"
-            visited = self._result(self._submit(Visit(shown.schedule), name))
-            findings = self._judge(visited.trial).findings
-            again = next((each for each in findings if each.cause == cause), None)
-            if again is not None:
-                confirmed = replace(shown, finding=again, trial=name)
-                self._tally.shown[cause] = confirmed
-            else:
-                self._not_again(cause, shown)
+        pending = {
+            cause: self._submit(Visit(shown.schedule), f"confirm-{self._submitted:04}")
+            for cause, shown in self._tally.shown.items()
+            if shown.schedule.faults or shown.trials == 1
+        }
+        for cause, second in pending.items():
+            self._compare(cause, self._result(second).trial)
+
+    def _compare(self, cause: Cause, second: Trial) -> None:
+        """Whether a second run of a finding's schedule shows it again."""
+        shown = self._tally.shown[cause]
+        findings = self._judge(second).findings
+        again = next((each for each in findings if each.cause == cause), None)
+        if again is None:
+            self._not_again(cause, shown)
+        else:
+            confirmed = replace(shown, finding=again, trial=second.name)
+            self._tally.shown[cause] = confirmed
 
     def _not_again(self, cause: Cause, shown: Shown) -> None:
         """A finding that a second run did not show: seen for real, or not at all."""

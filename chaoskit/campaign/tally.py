@@ -11,8 +11,8 @@ from chaoskit.explore.closure import Closure
 from chaoskit.loading import Loaded
 from chaoskit.model.history import FaultFired, LifeEnded, Wreck
 from chaoskit.model.report import Crossings, Report, Shown
-from chaoskit.model.trial import Trial
-from chaoskit.model.verdict import Finding
+from chaoskit.model.trial import SIGKILL, Trial
+from chaoskit.model.verdict import Finding, Severity
 
 Cause = tuple[str, str]
 
@@ -35,6 +35,13 @@ class Tally:
     def doubts(self) -> tuple[str, ...]:
         """Why the campaign proves nothing, or not all that it might."""
         return tuple(self._doubts)
+
+    @property
+    def is_failed(self) -> bool:
+        """Whether anything was found that makes the verdict fail."""
+        return any(
+            each.finding.severity is Severity.MUST for each in self.shown.values()
+        )
 
     def doubt(self, reason: str) -> None:
         """Add a reason for which a pass would prove nothing."""
@@ -111,8 +118,9 @@ class Tally:
 def _unreal_kills(trial: Trial) -> Iterator[str]:
     """Kills whose life did not die of the signal, in words."""
     for end in trial.of(LifeEnded):
-        if end.cause == "fault" and end.signal is None:
+        if end.cause == "fault" and end.signal != SIGKILL:
+            how = f"signal {end.signal}" if end.code is None else f"code {end.code}"
             yield (
-                f"life {end.life} of trial {trial.name} was to be killed and exited "
-                f"with {end.code} before the signal came"
+                f"life {end.life} of trial {trial.name} was to be killed and ended "
+                f"with {how} before that came"
             )

@@ -4,7 +4,7 @@ A check reads the history and yields findings; it never raises on purpose. One t
 raises all the same has judged nothing: the verdict is inconclusive, with its error.
 """
 
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
 
 from chaoskit.checks import effects, log, progress, transcript
@@ -55,14 +55,13 @@ def judge(trial: Trial, scenario: Scenario, manifest: Manifest) -> Judgement:
             findings += tuple(CHECKS[promise](trial, scenario, manifest))
         except Exception as error:
             doubts.append(f"the check {promise} crashed: {error!r}")
-    notes = tuple(_notes(trial, scenario, manifest))
-    return Judgement(linked(findings, trial), tuple(doubts), notes)
-
-
-def _notes(trial: Trial, scenario: Scenario, manifest: Manifest) -> Iterator[str]:
-    asked_for = scenario.promises or tuple(CHECKS)
-    if PromiseId.LOG in asked_for and (why := log.silent(trial, manifest)):
-        yield f"log was not judged: {why}"
+    notes: list[str] = []
+    asked_for = scenario.promises
+    log_matters = asked_for is None or PromiseId.LOG in asked_for
+    if log_matters and (why := log.silent(trial, manifest)):
+        # "All that apply" may leave a promise out; one that was asked for may not.
+        (notes if asked_for is None else doubts).append(f"log was not judged: {why}")
+    return Judgement(linked(findings, trial), tuple(doubts), tuple(notes))
 
 
 _KILLED_TO_THE_END = (

@@ -156,9 +156,9 @@ def _after_done(trial: Trial, manifest: Manifest) -> Iterator[Finding]:
     end = next(ends, None)
     if did:
         what = ", ".join(map(_deed, did))
-        yield _not_idle(f"it {what}", tuple(event.seq for event in did))
+        yield _not_idle(what, f"it {what}", tuple(event.seq for event in did))
     elif end is not None and end.ending != "done":
-        yield _not_idle(_last_words(end).strip(), (end.seq,))
+        yield _not_idle(end.ending, _last_words(end).strip(), (end.seq,))
 
 
 def _deed(event: Asked | Delivered) -> str:
@@ -167,12 +167,12 @@ def _deed(event: Asked | Delivered) -> str:
     return f"called {spoken(event.tool, event.args)}"
 
 
-def _not_idle(observed: str, events: tuple[int, ...]) -> Finding:
+def _not_idle(observed: str, story: str, events: tuple[int, ...]) -> Finding:
     return Finding(
         PROMISE,
         "progress/resume-after-done",
         "Resumed once more after it was done, the agent must exit with 0, ask nothing "
-        f"and do nothing; {observed}",
+        f"and do nothing; {story}",
         expected="exit 0, no request, no call",
         observed=observed,
         events=events,

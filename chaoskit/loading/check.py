@@ -38,9 +38,21 @@ def check_scenario(path: Path) -> Checked[Scenario]:
         document = parse(str(path), read_text(path))
     except InputError as error:
         return Checked(None, None, error.problems)
+    if _is_manifest(document.root):
+        return Checked(None, None, (_a_manifest(document.root),))
     root, misshapen = in_full(document.root)
     document = Document(root, document.problems + misshapen)
     return _judged(document, Scenario, _scenario_flaws(root))
+
+
+def _is_manifest(root: Node) -> bool:
+    return {"start", "launch"} <= root.entries.keys() and "llm" not in root.entries
+
+
+def _a_manifest(root: Node) -> Problem:
+    remedy = "name the scenario here, and the manifest under its `agent` or by --agent"
+    expected = "a scenario, with `task` and `llm`"
+    return root.place.problem(root.path, "a manifest", expected, remedy)
 
 
 def check_manifest(path: Path, store: Store | None) -> Checked[Manifest]:

@@ -6,6 +6,11 @@ the script's order. ``GET $CHAOSKIT_TOOLS_URL/charge_card?order=o-1`` looks up w
 queryable tool has done: the operation ``charge_card?``. Both have the edges ``before``
 and ``after``. A request that is no call of a declared tool is answered with an error
 and crosses nothing.
+
+The look-up answers ``{"effects": [{"args": ..., "result": ..., "idempotency_key":
+...}]}``, oldest first: the effects whose arguments equal every parameter of the query,
+compared as text (``cents=42000`` finds 42000). A parameter that is no argument of an
+effect matches none. For tools that are not queryable the answer is 404.
 """
 
 from collections.abc import Mapping

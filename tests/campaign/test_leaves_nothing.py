@@ -66,6 +66,30 @@ def test_an_interrupted_campaign_leaves_nothing(
     assert _belongings(tmpdir_of_campaigns) == []
 
 
+def test_ctrl_c_at_a_terminal_reaches_the_whole_group_and_is_answered_once(
+    write_scenario, tmpdir_of_campaigns, tmp_path
+):
+    """Workers that still start say nothing, and a second Ctrl-C spoils nothing."""
+    command = [sys.executable, "-m", "chaoskit", "run", str(write_scenario())]
+    process = subprocess.Popen(
+        [*command, "--out", str(tmp_path / "out")],
+        stderr=subprocess.PIPE,
+        stdout=subprocess.DEVNULL,
+        text=True,
+        start_new_session=True,
+    )
+    assert process.stderr is not None
+    process.stderr.readline()  # the first stage: its workers are being started
+    os.killpg(process.pid, signal.SIGINT)
+    os.killpg(process.pid, signal.SIGINT)
+    _, errors = process.communicate(timeout=60)
+    assert (process.returncode, errors) == (130, INTERRUPTED)
+    assert _belongings(tmpdir_of_campaigns) == []
+
+
+INTERRUPTED = "Interrupted; nothing of it is left running.\n"
+
+
 def test_a_killed_campaign_is_cleaned_up_by_the_next(
     write_scenario, chaoskit, tmpdir_of_campaigns, tmp_path
 ):

@@ -260,3 +260,14 @@ def test_models_made_in_code_keep_the_rules_too() -> None:
                 "contract": {"effects": "exactly-once"},
             }
         )
+
+
+def test_a_manifest_in_the_place_of_a_scenario_is_called_one(tmp_path):
+    """One sentence, not a list of everything that a scenario has."""
+    path = tmp_path / "agent.yaml"
+    path.write_text("name: a\nlaunch: process\nstart: [a]\nstore: none\n")
+    with pytest.raises(InputError) as caught:
+        load_scenario(path)
+    (problem,) = caught.value.problems
+    assert problem.value == "a manifest"
+    assert "--agent" in str(problem)

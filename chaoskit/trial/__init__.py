@@ -1,0 +1,38 @@
+"""One schedule, one trial: lives are started, struck and started again, to the end.
+
+`plan` is what a trial is told, `run` plays it, life after life; `course` decides what
+follows a life, `looks` keeps the worlds that are passed, `command` says how a life is
+started.
+"""
+
+from pathlib import Path
+
+from chaoskit.agents import Launcher
+from chaoskit.gate import Recorder
+from chaoskit.model.visit import Visited
+from chaoskit.trial.command import inherited_environment
+from chaoskit.trial.plan import Plan, Watching
+from chaoskit.trial.run import Run
+from chaoskit.world import World
+from chaoskit.world.llm import CANARY
+
+__all__ = ["Plan", "Watching", "inherited_environment", "run_trial"]
+
+
+async def run_trial(
+    plan: Plan, world: World, launcher: Launcher, folder: Path
+) -> Visited:
+    """Run one trial to its end; its history and output go to ``folder``, a new one.
+
+    Whatever it raises, no life of it goes on, and the world can take the next trial.
+
+    Raises:
+        LaunchError: the agent's command cannot be started.
+        ConnectionError: a server of the world went away.
+    """
+    folder.mkdir(parents=True)
+    (folder / "schedule.txt").write_text(f"{plan.visit.schedule}\n", encoding="utf-8")
+    # Buffered by the line: what has happened can be read while a life hangs.
+    with (folder / "history.jsonl").open("w", 1, encoding="utf-8") as sink:
+        record = Recorder(sink, secret=CANARY)
+        return await Run(plan, world, launcher, folder, record).play()

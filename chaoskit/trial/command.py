@@ -1,0 +1,57 @@
+"""How a life is started: its words, its environment, its output files."""
+
+import os
+import sys
+from collections.abc import Mapping
+
+from chaoskit.agents import Command
+from chaoskit.agents.output import Output
+from chaoskit.model.commands import fill, fill_text
+from chaoskit.model.manifest import Manifest
+from chaoskit.trial.course import Step
+from chaoskit.trial.plan import Plan
+from chaoskit.world.redis_server import VARIABLE
+
+LOOPBACK = "127.0.0.1,localhost"
+NOT_THE_AGENTS = ("REDIS_URL", "DATABASE_URL", VARIABLE)
+"""Stores of whoever runs chaoskit; the agent is told of the world's, or of none."""
+
+
+def command(
+    plan: Plan, step: Step, world: Mapping[str, str], output: Output
+) -> Command:
+    """The command of one life; ``world`` are the variables that name the services."""
+    manifest = plan.manifest
+    values = {
+        "run": plan.run,
+        "goal": plan.scenario.task.goal,
+        "store": manifest.store.value,
+        "python": sys.executable,
+        "answer": step.answer or "",
+    }
+    own = {name: fill_text(text, values) for name, text in manifest.env.items()}
+    run = {"CHAOSKIT_RUN_ID": plan.run}
+    return Command(
+        argv=tuple(fill(_words(manifest, step), values)),
+        cwd=plan.agent_folder,
+        env=inherited_environment() | own | dict(world) | run,
+        stdout=output.stdout,
+        stderr=output.stderr,
+    )
+
+
+def inherited_environment() -> dict[str, str]:
+    """The harness's own, without its stores, and with loopback clear of any proxy."""
+    before = os.environ.get("no_proxy") or os.environ.get("NO_PROXY")
+    exempt = f"{before},{LOOPBACK}" if before else LOOPBACK
+    kept = {name: os.environ[name] for name in os.environ.keys() - {*NOT_THE_AGENTS}}
+    return kept | {"NO_PROXY": exempt, "no_proxy": exempt}
+
+
+def _words(manifest: Manifest, step: Step) -> tuple[str, ...]:
+    if step.purpose == "start":
+        return manifest.start
+    if step.purpose == "answer":
+        assert manifest.answer is not None, "loading refuses gates without it"
+        return manifest.answer
+    return manifest.resume or manifest.start

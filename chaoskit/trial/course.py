@@ -1,0 +1,106 @@
+"""The course of a run: what follows a life, another one or the end."""
+
+import time
+from dataclasses import dataclass
+
+from chaoskit.gate import Recorder
+from chaoskit.model.history import Asked, LifeEnded, Purpose, RunEnded
+from chaoskit.model.manifest import Manifest
+from chaoskit.model.scenario import AskTurn, Scenario, WaitTurn
+from chaoskit.model.waiting import open_turn
+
+SECONDS_BETWEEN_RESUMES = 1.0
+
+
+@dataclass(frozen=True)
+class Step:
+    """How the run goes on: which command, with which answer.
+
+    ``at`` is the earliest moment for it, on the monotonic clock.
+    """
+
+    purpose: Purpose
+    at: float = 0.0
+    answer: str | None = None
+
+
+class Course:
+    """Supervises one run, as whoever operates the agent would."""
+
+    def __init__(self, scenario: Scenario, manifest: Manifest) -> None:
+        self._scenario = scenario
+        self._script = scenario.llm.script
+        self._lives_max = manifest.contract.max_lives
+        self._deadline = time.monotonic() + scenario.limits.trial_seconds
+        self._deaths = 0
+        self._answered: int | None = None
+
+    def after(self, end: LifeEnded, record: Recorder) -> Step | RunEnded:
+        """What follows a life that ended so, at the end of that history."""
+        life = end.life
+        if end.cause == "cut":
+            reason = "a world that is already known"
+            return RunEnded(life=life, outcome="cut", reason=reason)
+        if end.ending == "done":
+            return RunEnded(life=life, outcome="done")
+        if end.ending == "failed":
+            return RunEnded(life=life, outcome="failed", reason="the agent gave it up")
+        self._deaths += end.ending == "died" and end.cause != "fault"
+        step = self._unpark(record) if end.ending == "parked" else Step("resume")
+        if step is None:
+            return RunEnded(life=life, outcome="parked", reason="nothing is due")
+        if endless := self._endless():
+            return RunEnded(life=life, outcome="endless", reason=endless)
+        if step.purpose != "answer":
+            self._answered = None
+        return step
+
+    def seconds_until(self, step: Step) -> float:
+        """How long to wait before a step; never beyond the trial's own time."""
+        return max(0.0, min(step.at, self._deadline) - time.monotonic())
+
+    def seconds_for(self, step: Step) -> float:
+        """How long a life may take; the one after ``done`` has its full time."""
+        limit = self._scenario.limits.life_seconds
+        if step.purpose == "again":
+            return limit
+        return max(0.0, min(limit, self._deadline - time.monotonic()))
+
+    def _endless(self) -> str:
+        """Why the run is given up, or nothing."""
+        if time.monotonic() >= self._deadline:
+            limit = self._scenario.limits.trial_seconds
+            return f"it had not ended after {limit:g} s"
+        if self._deaths > self._lives_max:
+            return f"{self._deaths} lives ended that no scheduled fault had ended"
+        return ""
+
+    def _unpark(self, record: Recorder) -> Step | None:
+        """How a parked run goes on, or None if nothing will ever wake it."""
+        turn = open_turn(record.events, self._script)
+        if turn is None:
+            return None
+        return self._bring_answer(turn) or self._end_wait(turn, record)
+
+    def _bring_answer(self, turn: int) -> Step | None:
+        """The answer to a gate; None where the turn is none.
+
+        One that a life has just parked again with is not brought again at once.
+        """
+        gates = [n for n, t in enumerate(self._script) if isinstance(t, AskTurn)]
+        if turn not in gates:
+            return None
+        at = _soon() if self._answered == turn else 0.0
+        self._answered = turn
+        return Step("answer", at, self._scenario.human[gates.index(turn)])
+
+    def _end_wait(self, turn: int, record: Recorder) -> Step:
+        wait = self._script[turn]
+        assert isinstance(wait, WaitTurn)
+        asked = (e.t for e in record.events if isinstance(e, Asked) and e.turn == turn)
+        due = record.began + next(asked) + wait.wait
+        return Step("resume", at=due if due > time.monotonic() else _soon())
+
+
+def _soon() -> float:
+    return time.monotonic() + SECONDS_BETWEEN_RESUMES

@@ -1,0 +1,84 @@
+"""The worlds that a trial passes: looked at, kept if new, and known again."""
+
+from chaoskit.explore.memory import remembered
+from chaoskit.gate import FreshNames, Recorder
+from chaoskit.model.address import Address
+from chaoskit.model.faults import FaultKind
+from chaoskit.model.history import Event, FaultFired, LifeEnded
+from chaoskit.model.schedule import Fault
+from chaoskit.model.state import View, WorldState
+from chaoskit.model.trial import SIGKILL
+from chaoskit.model.visit import Look
+from chaoskit.trial.plan import Plan, Watching
+from chaoskit.world import World
+
+
+class Looks:
+    """What one trial sees of its world, at crossings and after deaths."""
+
+    def __init__(
+        self, plan: Plan, world: World, record: Recorder, names: FreshNames
+    ) -> None:
+        self._plan = plan
+        self._world = world
+        self._record = record
+        self._names = names
+        self._kept: dict[str, Look] = {}
+        self._passed: set[str] = set()
+
+    @property
+    def kept(self) -> tuple[Look, ...]:
+        """The worlds that nobody had seen, in order."""
+        return tuple(self._kept.values())
+
+    async def view(self) -> View:
+        """The world now, and what judging remembers of the history."""
+        world = await self._world.view()
+        log = self._plan.manifest.log
+        return {**world, "memory": remembered(self._record.events, log, world)}
+
+    async def at(self, address: Address, watching: Watching) -> bool:
+        """Look at the world at a crossing; True ends the recovery there."""
+        view = await self.view()
+        mark = str(address)
+        if watching.canon is not None:
+            mark = watching.canon.of_run(self._plan.run).fingerprint(view)
+            if mark in watching.known:
+                return self._is_back(mark) and not watching.thorough
+        self._passed.add(mark)
+        if mark not in self._kept:
+            state = await self._state(address, view, snapshot=watching.snapshots)
+            seen = mark if watching.canon is not None else None
+            self._kept[mark] = Look(state, str(address), seen)
+        return False
+
+    def _is_back(self, mark: str) -> bool:
+        """Whether a recovery has come to a known world other than its own start."""
+        if not self._passed:
+            self._passed.add(mark)
+        return mark not in self._passed
+
+    async def _state(
+        self, address: Address, view: View, *, snapshot: bool
+    ) -> WorldState:
+        fault = Fault(FaultKind.KILL, address)
+        return WorldState(
+            path=self._plan.path.then(fault),
+            life=address.life or 0,
+            run_id=self._plan.run,
+            began=self._record.began,
+            prefix=(*self._record.events, *self._restored_death(fault)),
+            view=view,
+            services=await self._world.snapshot() if snapshot else {},
+            names=dict(self._names.known),
+        )
+
+    def _restored_death(self, fault: Fault) -> tuple[Event, ...]:
+        """The kill that a snapshot stands for."""
+        life, now = fault.at.life or 0, self._record.seconds()
+        return (
+            FaultFired(life=life, t=now, fault=str(fault)),
+            LifeEnded(
+                life=life, t=now, cause="restored", ending="died", signal=SIGKILL
+            ),
+        )
