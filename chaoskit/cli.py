@@ -58,7 +58,9 @@ StoreName = Annotated[
 ]
 Out = Annotated[
     Path | None,
-    typer.Option(help="Where the report goes; default: chaoskit-out/NAME."),
+    typer.Option(
+        help="Where the report goes; default: chaoskit-out/NAME, or NAME-replay."
+    ),
 ]
 Jobs = Annotated[
     int | None,
@@ -225,8 +227,10 @@ def _options(
     loaded: Loaded, out: Path | None, jobs: int | None, **more: Any
 ) -> Options:
     redis_url = os.environ.get(REDIS_URL_VARIABLE)
+    # A replay must not destroy the campaign whose report asked for it.
+    suffix = "-replay" if "schedules" in more else ""
     return Options(
-        out=out or Path("chaoskit-out") / loaded.scenario.name,
+        out=out or Path("chaoskit-out") / f"{loaded.scenario.name}{suffix}",
         jobs=jobs or jobs_by_default(redis_url),
         redis_url=redis_url,
         **more,

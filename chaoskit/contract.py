@@ -23,6 +23,7 @@ from chaoskit.loading.later import CHOICES, KEYS
 from chaoskit.model.address import Edge
 from chaoskit.model.commands import PLACEHOLDERS
 from chaoskit.model.faults import FaultKind
+from chaoskit.model.history import EVENTS
 from chaoskit.model.manifest import Guarantee, Manifest
 from chaoskit.model.report import CONTRACT_VERSION
 from chaoskit.model.scenario import Scenario, Strategy, ToolClass
@@ -88,7 +89,10 @@ def _sections() -> Iterator[str]:
     yield "## 7. Promises"
     yield _table(("promise", "holds when"), _promises())
     yield _VERDICT
-    yield "## 8. Exit codes"
+    yield "## 8. What a campaign leaves"
+    yield _LEFT
+    yield _table(("event", "means"), _events())
+    yield "Exit codes of every verb:"
     yield _table(("code", "means"), ((str(c), m) for c, m in EXIT_CODES.items()))
     yield "## Not in this version"
     yield "The contract has these names too; a file that uses one is refused, in words."
@@ -143,6 +147,17 @@ _VERDICT = """\
 One cause is reported once. A verdict is `fail`, `inconclusive` or `pass`, in that order
 of weight. A fault that never fired, a fault-free run that does not repeat, a check that
 crashed, a run without effects: inconclusive, never a pass."""
+
+
+_LEFT = """\
+`report.json` and `report.txt`; `trials.jsonl`, a line for each trial with its schedule,
+outcome and findings; and under `trials/` a folder for each trial: `schedule.txt`, the
+agent's output by life (`life-0.out`, `life-0.err`), and `history.jsonl`, one event a
+line, written as it happens. Every event has `seq`, its place; `t`, seconds since the
+trial began; and `life`. In a closure a trial starts in a restored world: its history
+begins with the events that led there, and there is no output of those lives."""
+
+_ALL_HAVE = ("seq", "t", "life")
 
 
 def _fields(model: type[BaseModel]) -> str:
@@ -217,6 +232,14 @@ def _members(kind: type[StrEnum]) -> Iterator[tuple[str, str]]:
     for member in kind:
         at = lines.index(f'{member.name} = "{member.value}"')
         yield f"`{member}`", lines[at + 1].strip('"')
+
+
+def _events() -> Iterator[tuple[str, str]]:
+    for event in EVENTS:
+        own = (name for name in event.model_fields if name not in ("kind", *_ALL_HAVE))
+        fields = ", ".join(f"`{name}`" for name in own)
+        meaning = " ".join((inspect.getdoc(event) or "").split())
+        yield f"`{event.model_fields['kind'].default}`", f"{meaning} Fields: {fields}."
 
 
 def _later() -> Iterator[str]:

@@ -9,7 +9,7 @@ workers it has.
 
 from chaoskit.agents import CampaignFolder, LaunchError, TemporaryFolderError
 from chaoskit.campaign.options import Listener, Options, Progress, jobs_by_default
-from chaoskit.campaign.output import OutputError, leave, prepare
+from chaoskit.campaign.output import OutputError, claimed, leave
 from chaoskit.campaign.search import Search
 from chaoskit.loading import Loaded
 from chaoskit.model.errors import InputError
@@ -49,8 +49,7 @@ def run_campaign(
         OutputError: the output folder cannot be used.
         TemporaryFolderError: there is no place for temporary files.
     """
-    trials = prepare(options.out)
-    with CampaignFolder.fresh() as folder:
+    with claimed(options.out) as trials, CampaignFolder.fresh() as folder:
         setup = Setup(
             loaded.manifest,
             loaded.manifest_path.parent.resolve(),
@@ -60,5 +59,5 @@ def run_campaign(
         )
         with Pool(setup, options.jobs, folder.tag) as pool:
             report = Search(loaded, options, pool, listener).run()
-    leave(report, options.out)
+        leave(report, options.out)
     return report

@@ -13,6 +13,7 @@ from concurrent.futures import Future
 from dataclasses import replace
 
 from chaoskit.campaign.options import Listener, Options, Progress
+from chaoskit.campaign.output import note
 from chaoskit.campaign.tally import Cause, Tally
 from chaoskit.checks import Judgement, judge
 from chaoskit.explore.baseline import Baseline, without_effects
@@ -24,6 +25,7 @@ from chaoskit.explore.replay import Replay
 from chaoskit.explore.sample import Sample
 from chaoskit.explore.sweep import Sweep
 from chaoskit.loading import Loaded
+from chaoskit.model.errors import did_you_mean
 from chaoskit.model.history import RunEnded
 from chaoskit.model.report import Report, Shown
 from chaoskit.model.scenario import Strategy
@@ -152,8 +154,8 @@ class Search:
         tally, closure = self._tally, self._tally.closure
         if self._left_over:
             tally.doubt(
-                f"{self._left_over} more schedules were due and not run: the scenario "
-                f"stops the search after {self._scenario.search.trials} trials"
+                f"{self._left_over} more schedules were due and not run: the search "
+                f"stops after {self._scenario.search.trials} trials"
             )
         if closure is not None and not closure.ended:
             tally.doubt(closure.why_endless())
@@ -267,8 +269,19 @@ class Search:
     def _take(self, pending: Pending) -> Visited:
         """Wait for a trial, judge it, and add it to what is known."""
         visited = self._result(pending)
-        self._tally.add(visited.trial, self._judge(visited.trial))
+        judgement = self._judge(visited.trial)
+        self._tally.add(visited.trial, judgement)
+        note(self._options.out, visited.trial, judgement)
+        self._hint(visited.trial)
         return visited
+
+    def _hint(self, trial: Trial) -> None:
+        """What a schedule that never fired may have been meant to say."""
+        baseline = self._tally.baseline
+        reached = [str(a) for a in baseline.targets] if baseline else []
+        for fault in trial.unfired:
+            if guess := did_you_mean(str(fault.at), reached):
+                self._tally.note(f"{fault.at} was not reached; {guess}")
 
     def _judge(self, trial: Trial) -> Judgement:
         return judge(trial, self._scenario, self._loaded.manifest)

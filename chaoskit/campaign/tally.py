@@ -16,6 +16,9 @@ from chaoskit.model.verdict import Finding, Severity
 
 Cause = tuple[str, str]
 
+_TWICE = "effects/once-across-kill"
+_UNSTABLE = "effects/stable-key"
+
 
 @dataclass
 class Tally:
@@ -93,13 +96,29 @@ class Tally:
             states=len(self.closure.states) if self.closure else None,
             depth=self.closure.depth if self.closure else search.depth,
             seconds=round(seconds, 3),
-            findings=tuple(sorted(self.shown.values(), key=lambda each: each.order)),
+            findings=self._findings(),
             doubts=self.doubts,
             notes=tuple(self._notes),
             periodic=self._periodic(),
             out=str(options.out),
             overrides=options.overrides,
         )
+
+    def _findings(self) -> tuple[Shown, ...]:
+        """The findings in order, one for each cause.
+
+        A key that changes is what made a call apply twice: where both were shown, by
+        whatever schedules, the second tells the whole story.
+        """
+        twice = {
+            subject for requirement, subject in self.shown if requirement == _TWICE
+        }
+        shown = (
+            each
+            for (requirement, subject), each in self.shown.items()
+            if not (requirement == _UNSTABLE and subject in twice)
+        )
+        return tuple(sorted(shown, key=lambda each: each.order))
 
     def _periodic(self) -> tuple[str, ...]:
         periodic: Iterable[object] = self.baseline.periodic if self.baseline else ()

@@ -173,6 +173,20 @@ class RunEnded(_Event):
     answer: str | None = None
 
 
+EVENTS = (
+    LifeStarted,
+    LifeEnded,
+    Crossed,
+    FaultFired,
+    Asked,
+    Delivered,
+    Applied,
+    Logged,
+    Wreck,
+    RunEnded,
+)
+"""Every class of event, in the order in which a life meets them."""
+
 Event = Annotated[
     LifeStarted
     | LifeEnded

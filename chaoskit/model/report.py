@@ -27,10 +27,18 @@ class Shown:
 
     @property
     def order(self) -> tuple[object, ...]:
-        """MUST before SHOULD, then fewer faults, then faults earlier in the run."""
+        """MUST first, causes before what follows, fewer faults, earlier ones."""
         must = self.finding.severity is Severity.MUST
         size, by_address = self.schedule.order
-        return not must, size, self.struck_at, by_address, self.finding.requirement
+        follows = bool(self.finding.follows)
+        return (
+            not must,
+            follows,
+            size,
+            self.struck_at,
+            by_address,
+            self.finding.requirement,
+        )
 
 
 @dataclass(frozen=True)

@@ -31,8 +31,7 @@ class Look:
 class Visited:
     """A finished visit.
 
-    ``looks`` are the worlds that it passed and that nobody had seen yet; ``wrecks``
-    are the fingerprints of what its deaths left, in order.
+    ``looks`` are the worlds that it passed and that nobody had seen yet.
     """
 
     visit: Visit

@@ -50,8 +50,12 @@ def _search(report: Report) -> str:
     else:
         what += f"{report.kills} kills"
     if report.wrecks is not None:
-        what += f" that left {report.wrecks} different worlds"
+        what += f" that left {report.wrecks} different world{_s(report.wrecks)}"
     return f"{what}, {report.seconds:.1f} s"
+
+
+def _s(count: int) -> str:
+    return "" if count == 1 else "s"
 
 
 def _crossings(report: Report) -> str:
@@ -77,6 +81,8 @@ def _story(report: Report, shown: Shown) -> Iterator[str]:
     yield f"   expected: {finding.expected}; observed: {finding.observed}"
     yield f"   schedule: {shown.schedule or 'none: the fault-free run'}"
     yield f"   trial:    {report.out}/trials/{shown.trial}"
+    if shown.trials > 1:
+        yield f"   shown in: {shown.trials} of {report.trials} trials"
     if not shown.again:
         yield "   The same schedule, run once more, did not show it: the agent does not"
         yield "   behave equally each time. What was seen was seen all the same."

@@ -31,7 +31,9 @@ async def run_trial(
         ConnectionError: a server of the world went away.
     """
     folder.mkdir(parents=True)
-    (folder / "schedule.txt").write_text(f"{plan.visit.schedule}\n", encoding="utf-8")
+    origin = plan.visit.origin
+    schedule = origin.path if origin else plan.visit.schedule
+    (folder / "schedule.txt").write_text(f"{schedule}\n", encoding="utf-8")
     # Buffered by the line: what has happened can be read while a life hangs.
     with (folder / "history.jsonl").open("w", 1, encoding="utf-8") as sink:
         record = Recorder(sink, secret=CANARY)

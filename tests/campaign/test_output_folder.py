@@ -4,8 +4,14 @@ import os
 
 import pytest
 
-from chaoskit.campaign.output import OutputError, leave, prepare
+from chaoskit.campaign.output import OutputError, claimed, leave
 from chaoskit.model.report import Report
+
+
+def prepare(out):
+    """Claim a folder and let it go again, as a campaign that does nothing."""
+    with claimed(out) as trials:
+        return trials
 
 
 @pytest.fixture
@@ -50,6 +56,17 @@ def test_a_folder_that_nobody_marked_is_left_alone(tmp_path):
     with pytest.raises(OutputError, match="was not written by chaoskit"):
         prepare(tmp_path)
     assert (tmp_path / "thesis.txt").exists()
+
+
+def test_a_folder_that_another_campaign_writes_to_is_left_alone(tmp_path):
+    """Two terminals, one folder: the second is told, the first loses nothing."""
+    with claimed(tmp_path) as trials:
+        trials.mkdir()
+        with pytest.raises(OutputError, match="another campaign is writing"):
+            prepare(tmp_path)
+        assert trials.exists()
+    prepare(tmp_path)
+    assert not trials.exists()
 
 
 def test_an_interrupted_clearing_can_be_gone_on_with(tmp_path, monkeypatch):
