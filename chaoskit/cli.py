@@ -6,6 +6,7 @@ import signal
 import sys
 import traceback
 from collections.abc import Callable, Iterator
+from concurrent.futures import BrokenExecutor
 from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
@@ -130,13 +131,13 @@ def replay(
 @doc.command("contract")
 def doc_contract() -> None:
     """Print the contract between chaoskit and agents, as this version keeps it."""
-    print(contract.contract(), end="")
+    _show(contract.contract())
 
 
 @doc.command("crossings")
 def doc_crossings() -> None:
     """Print every service with its operations and edges."""
-    print(contract.crossings(), end="")
+    _show(contract.crossings())
 
 
 @doc.command("schema")
@@ -146,7 +147,7 @@ def doc_schema(
     ] = "scenario",
 ) -> None:
     """Print the JSON Schema of a scenario or of a manifest, for editors."""
-    print(json.dumps(schema(kind), indent=2))
+    _show(json.dumps(schema(kind), indent=2) + "\n")
 
 
 @app.callback(invoke_without_command=True)
@@ -181,6 +182,12 @@ def _carefully(work: Callable[[], int]) -> NoReturn:
             code = _say(str(error), EXIT_WRONG_INPUT)
         except KeyboardInterrupt:
             code = _say("Interrupted; nothing of it is left running.", EXIT_INTERRUPTED)
+        except BrokenExecutor:
+            said = (
+                "A worker of chaoskit died: it was killed, or memory ran out. "
+                "The trials that were judged before are in the output folder."
+            )
+            code = _say(said, EXIT_OWN_FAULT)
         except typer.BadParameter:
             raise
         except Exception:
@@ -245,8 +252,17 @@ def _overrides(agent: Path | None, store: Store | None) -> tuple[str, ...]:
 def _campaign(loaded: Loaded, options: Options) -> int:
     with _progress() as listener:
         report = run_campaign(loaded, options, listener)
-    print(as_text(report), end="")
+    _show(as_text(report))
     return VERDICT_EXITS[report.verdict]
+
+
+def _show(text: str) -> None:
+    """Print; whoever reads may leave early, as `head` does, and changes no verdict."""
+    try:
+        print(text, end="", flush=True)
+    except BrokenPipeError:
+        # What is still buffered has nowhere to go: let the interpreter's exit be quiet.
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
 
 
 @contextmanager

@@ -9,7 +9,12 @@ workers it has.
 
 from chaoskit.agents import CampaignFolder, LaunchError, TemporaryFolderError
 from chaoskit.campaign.options import Listener, Options, Progress, jobs_by_default
-from chaoskit.campaign.output import OutputError, claimed, leave
+from chaoskit.campaign.output import (
+    OutputError,
+    claimed,
+    full_disk_is_told,
+    leave,
+)
 from chaoskit.campaign.search import Search
 from chaoskit.loading import Loaded
 from chaoskit.model.errors import InputError
@@ -49,7 +54,11 @@ def run_campaign(
         OutputError: the output folder cannot be used.
         TemporaryFolderError: there is no place for temporary files.
     """
-    with claimed(options.out) as trials, CampaignFolder.fresh() as folder:
+    with (
+        full_disk_is_told(options.out),
+        claimed(options.out) as trials,
+        CampaignFolder.fresh() as folder,
+    ):
         setup = Setup(
             loaded.manifest,
             loaded.manifest_path.parent.resolve(),

@@ -4,6 +4,7 @@
 runs it holds a lock on its mark, so that two never write to the same folder.
 """
 
+import errno
 import fcntl
 import json
 import os
@@ -40,6 +41,21 @@ def claimed(out: Path) -> Iterator[Path]:
         yield out.resolve() / "trials"
     finally:
         os.close(mark)
+
+
+@contextmanager
+def full_disk_is_told(out: Path) -> Iterator[None]:
+    """Whoever hits it, a worker too: a full disk is no fault of ours.
+
+    Raises:
+        OutputError: no space is left.
+    """
+    try:
+        yield
+    except OSError as error:
+        if error.errno in (errno.ENOSPC, errno.EDQUOT):
+            raise _unwritable(out, error) from error
+        raise
 
 
 def _claim(out: Path) -> int:

@@ -23,6 +23,7 @@ from chaoskit.explore.fingerprint import Canon, learn
 from chaoskit.explore.fresh import fresh_patterns
 from chaoskit.explore.replay import Replay
 from chaoskit.explore.sample import Sample
+from chaoskit.explore.steadiness import mixed
 from chaoskit.explore.sweep import Sweep
 from chaoskit.loading import Loaded
 from chaoskit.model.errors import did_you_mean
@@ -71,7 +72,7 @@ class Search:
         self._tally.baseline = baseline
         if self._is_yardstick(baseline):
             self._causes_of_clean_run = frozenset(self._tally.shown)
-            self._canon = self._learn(pair)
+            self._canon = self._learn(baseline, pair)
             self._explore(self._explorer(pair[0]), baseline)
         if self._scenario.search.strategy is not Strategy.REPLAY:
             self._confirm()
@@ -116,14 +117,33 @@ class Search:
             )
         return not tally.doubts
 
-    def _learn(self, pair: tuple[Visited, Visited]) -> Canon:
-        views = [{look.address: look.state.view for look in v.looks} for v in pair]
-        return learn(
-            ((view, views[1][at]) for at, view in views[0].items() if at in views[1]),
+    def _learn(self, baseline: Baseline, pair: tuple[Visited, Visited]) -> Canon:
+        """What means nothing in a world, and whether the runs tell it reliably."""
+        first, second = (
+            {look.address: look.state.view for look in visited.looks}
+            for visited in pair
+        )
+        steady = [
+            str(address)
+            for address in baseline.first.addresses
+            if address.operation not in baseline.periodic
+        ]
+        canon = learn(
+            ((first[at], second[at]) for at in steady if at in first and at in second),
             (pair[0].trial.run_id, pair[1].trial.run_id),
             self._since,
             self._scenario.volatile,
         )
+        self._tally.volatile = canon.volatile
+        if self._scenario.search.strategy in (Strategy.SWEEP, Strategy.SAMPLE):
+            for operation in mixed(baseline, (first, second), canon):
+                self._tally.doubt(
+                    f"{operation} carries changes of the state and something periodic, "
+                    "such as a heartbeat: its crossings cannot be told apart from run "
+                    "to run, so not all of them were struck. Give the heartbeat a key "
+                    "of its own, or use the strategy closure"
+                )
+        return canon
 
     def _explorer(self, clean: Visited) -> Explorer:
         search, faults = self._scenario.search, self._scenario.faults
@@ -163,11 +183,6 @@ class Search:
             tally.note(
                 f"{self._beyond} worlds in which a promise was already broken were not "
                 "followed further"
-            )
-        if closure is not None and closure.left_out:
-            tally.note(
-                f"{closure.left_out} worlds at periodic crossings were left out: no "
-                "schedule surely leads there"
             )
         tested = tally.kills if closure is None else closure.states
         if not tested and not tally.doubts:

@@ -29,6 +29,7 @@ class Tally:
     shown: dict[Cause, Shown] = field(default_factory=dict)
     baseline: Baseline | None = None
     closure: Closure | None = None
+    volatile: frozenset[str] = frozenset()
     _doubts: dict[str, None] = field(default_factory=dict)
     _notes: dict[str, None] = field(default_factory=dict)
     _hit: set[str] = field(default_factory=set)
@@ -100,6 +101,7 @@ class Tally:
             doubts=self.doubts,
             notes=tuple(self._notes),
             periodic=self._periodic(),
+            volatile=tuple(sorted(self.volatile)),
             out=str(options.out),
             overrides=options.overrides,
         )

@@ -32,7 +32,6 @@ class Closure:
         self.states: dict[str, WorldState] = {}
         self._baseline_looks = looks
         self._held_back: list[WorldState] = []
-        self.left_out = 0
 
     @property
     def known(self) -> frozenset[str]:
@@ -53,13 +52,9 @@ class Closure:
         """A recovery of each distinct world of the fault-free run.
 
         A list, not a stream: all of these worlds must be known before the first
-        recovery starts, or it would not stop where it comes to one of them. A world
-        seen at a periodic crossing only is left out, as no schedule surely leads there.
+        recovery starts, or it would not stop where it comes to one of them.
         """
-        sure = set(map(str, baseline.targets))
-        looks = [look for look in self._baseline_looks if look.address in sure]
-        self.left_out = len(self._baseline_looks) - len(looks)
-        return [visit for look in looks for visit in self._found(look)]
+        return [visit for look in self._baseline_looks for visit in self._found(look)]
 
     def after(self, visited: Visited) -> list[Visit]:
         """A recovery of each world that this visit was the first to see."""

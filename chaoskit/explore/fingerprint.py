@@ -16,6 +16,7 @@ A path names a field: ``redis:0.agent:checkpoint:{run}.value.messages.2.content`
 stretch of it.
 """
 
+from collections import Counter
 from collections.abc import Iterable
 from dataclasses import replace
 
@@ -30,7 +31,10 @@ def learn(
     since: float,
     ignored: tuple[str, ...] = (),
 ) -> Canon:
-    """Compare the two baselines, look by look, and keep what differs.
+    """Compare the two baselines, look by look, and keep what mostly differs.
+
+    A field that differs now and then is not noise: it shows that the runs were not at
+    the same point, as where a heartbeat shares an operation with the checkpoints.
 
     Args:
         pairs: views of the first and the second baseline at the same address.
@@ -42,11 +46,14 @@ def learn(
     seen = [[random_words(pair[side]) for pair in pairs] for side in (0, 1)]
     stable = frozenset(set().union(*seen[0]) & set().union(*seen[1]))
     blank = Canon(frozenset(run_ids), since, stable, ignored=ignored)
-    volatile: set[str] = set()
+    compared: Counter[str] = Counter()
+    differed: Counter[str] = Counter()
     for first, second in pairs:
         left, right = blank.fields(first), blank.fields(second)
         common = left.keys() & right.keys()
-        volatile |= {path for path in common if left[path] != right[path]}
+        compared.update(common)
+        differed.update(path for path in common if left[path] != right[path])
+    volatile = {path for path, times in differed.items() if 2 * times > compared[path]}
     return replace(blank, volatile=frozenset(volatile))
 
 

@@ -67,6 +67,10 @@ class Address:
         """The address without its life: the same place in any life."""
         return f"{self.operation}#{self.nth}:{self.edge}"
 
+    def at_edge(self, edge: Edge) -> "Address":
+        """The same message at an edge."""
+        return replace(self, edge=edge)
+
     def in_every_life(self) -> "Address":
         """The same place, in whichever life reaches it."""
         return replace(self, life=None)

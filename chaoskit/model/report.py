@@ -55,8 +55,9 @@ class Report:
     """Everything that a campaign leaves, for people and for programs.
 
     ``wrecks`` counts the different worlds that kills left behind; ``states`` and
-    ``depth`` are the closure's. ``overrides`` are the words of the command line that
-    took the place of what the scenario says.
+    ``depth`` are the closure's; ``volatile`` are the fields that were found to differ
+    between any two runs, and so make no world a different one. ``overrides`` are the
+    words of the command line that took the place of what the scenario says.
     """
 
     chaoskit: str
@@ -77,6 +78,7 @@ class Report:
     doubts: tuple[str, ...] = ()
     notes: tuple[str, ...] = ()
     periodic: tuple[str, ...] = ()
+    volatile: tuple[str, ...] = ()
     out: str = ""
     overrides: tuple[str, ...] = ()
 

@@ -40,6 +40,7 @@ def _fields(report: Report) -> dict[str, JsonValue]:
         "doubts": list(report.doubts),
         "notes": list(report.notes),
         "periodic": list(report.periodic),
+        "volatile": list(report.volatile),
         "replay": report.replay,
     }
 

@@ -31,6 +31,8 @@ def _lines(report: Report) -> Iterator[str]:
     yield from (f"             not hit: {at}" for at in _missed(report))
     if report.periodic:
         yield f"  periodic   {', '.join(report.periodic)}"
+    if report.volatile:
+        yield f"  volatile   {', '.join(report.volatile)}"
     yield from (f"  note       {note}" for note in report.notes)
     for number, shown in enumerate(report.findings, 1):
         yield ""

@@ -4,7 +4,7 @@ from chaoskit.explore.memory import remembered
 from chaoskit.gate import FreshNames, Recorder
 from chaoskit.model.address import Address
 from chaoskit.model.faults import FaultKind
-from chaoskit.model.history import Event, FaultFired, LifeEnded
+from chaoskit.model.history import Event, FaultFired, History, LifeEnded
 from chaoskit.model.schedule import Fault
 from chaoskit.model.state import View, WorldState
 from chaoskit.model.trial import SIGKILL
@@ -62,12 +62,15 @@ class Looks:
         self, address: Address, view: View, *, snapshot: bool
     ) -> WorldState:
         fault = Fault(FaultKind.KILL, address)
+        prefix: History = ()
+        if snapshot:  # else nobody goes on from here, and a long run has many looks
+            prefix = (*self._record.events, *self._restored_death(fault))
         return WorldState(
             path=self._plan.path.then(fault),
             life=address.life or 0,
             run_id=self._plan.run,
             began=self._record.began,
-            prefix=(*self._record.events, *self._restored_death(fault)),
+            prefix=prefix,
             view=view,
             services=await self._world.snapshot() if snapshot else {},
             names=dict(self._names.known),

@@ -10,7 +10,7 @@ import logging
 from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass, field
 
-from aiohttp import web
+from aiohttp import HttpVersion11, web
 from aiohttp.http_exceptions import HttpProcessingError
 from pydantic import JsonValue
 
@@ -166,6 +166,8 @@ class _LifeServer(web.Server):
             return _cut(request)
 
     async def _reply(self, request: web.BaseRequest) -> Reply:
+        if request.headers.get("Expect", "").lower() == "100-continue":
+            _go_on(request)
         try:
             body = await request.read()
         except web.HTTPRequestEntityTooLarge:
@@ -181,6 +183,12 @@ class _LifeServer(web.Server):
                 body,
             )
         )
+
+
+def _go_on(request: web.BaseRequest) -> None:
+    """Ask for the body of a client that waits to be asked (RFC 9110, 10.1.1)."""
+    if request.transport is not None and request.version >= HttpVersion11:
+        request.transport.write(b"HTTP/1.1 100 Continue\r\n\r\n")
 
 
 def _written(reply: Reply) -> web.Response:

@@ -28,6 +28,8 @@ __all__ = ["GivenServer", "MissingServer", "OwnServer", "check_version", "find_s
 
 VARIABLE = "CHAOSKIT_REDIS_URL"
 """The environment variable in which a user gives a server."""
+ANSWER_SECONDS_MAX = 10
+"""After that long a server that was given counts as not there."""
 SCHEMES = ("redis", "rediss", "unix")
 CLIENT_NAME = "chaoskit"
 """What our own connection calls itself, so that two campaigns do not share a server."""
@@ -70,13 +72,21 @@ class GivenServer:
             MissingServer: it is not there, does not let us in, or is not ours to empty.
         """
         try:
-            self._first = await link(self)
-            await self._is_free(self._first)
-            await self._is_empty(self._first)
+            async with asyncio.timeout(ANSWER_SECONDS_MAX):
+                self._first = await link(self)
+                await self._is_free(self._first)
+                await self._is_empty(self._first)
+        except TimeoutError as late:
+            await self._hang_up()
+            raise MissingServer(
+                f"the Redis server at {self.shown} ({VARIABLE}) does not answer; "
+                f"waited {ANSWER_SECONDS_MAX} s"
+            ) from late
         except (OSError, Refusal) as problem:
             await self._hang_up()
             raise MissingServer(
-                f"the Redis server at {self.shown} cannot be used: {problem}"
+                f"the Redis server at {self.shown} ({VARIABLE}) cannot be used: "
+                f"{problem}"
             ) from problem
         except BaseException:
             await self._hang_up()

@@ -70,6 +70,28 @@ def test_a_counter_that_is_declared_volatile_is_left_out(write_scenario, chaoski
     assert chaoskit("run", path).code == 0
 
 
+def test_a_heartbeat_of_its_own_key_is_periodic_and_harmless(write_scenario, chaoskit):
+    """It is listed, struck once, and makes no baseline unrepeatable."""
+    path = write_scenario("beats")
+    for strategy in ("sweep", "closure"):
+        result = chaoskit("run", path, "--strategy", strategy)
+        assert result.code == 0, result.stdout
+        assert result.report["periodic"] == ["redis.set[beat:{run}]"]
+
+
+def test_a_heartbeat_among_the_checkpoints_earns_no_green_light(
+    write_scenario, chaoskit
+):
+    """Sweep cannot strike each crossing, and says so; closure restores each world."""
+    path = write_scenario("beats-among-saves")
+    sweep = chaoskit("run", path)
+    assert sweep.code == 3, sweep.stdout
+    assert "cannot be told apart" in " ".join(sweep.report["doubts"])
+    closure = chaoskit("run", path, "--strategy", "closure")
+    assert closure.code == 0, closure.stdout
+    assert not [path for path in closure.report["volatile"] if "cursor" in path]
+
+
 def test_an_agent_without_effects_is_inconclusive(write_scenario, chaoskit):
     """A run that does nothing cannot show that it does it once."""
     for flag in ("idle", "no-effects"):

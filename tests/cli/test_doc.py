@@ -1,6 +1,8 @@
 """Reference texts are printed from the code that runs."""
 
 import json
+import subprocess
+import sys
 
 from chaoskit import contract
 from chaoskit.cli import (
@@ -46,3 +48,13 @@ def test_the_version(capsys):
     """`chaoskit --version`."""
     assert run_words(["--version"]) == 0
     assert capsys.readouterr().out.startswith("chaoskit ")
+
+
+def test_a_reader_that_leaves_early_is_no_fault_of_ours():
+    """As in `chaoskit doc contract | head -1`."""
+    command = [sys.executable, "-m", "chaoskit", "doc", "contract"]
+    process = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE)
+    assert process.stdout is not None
+    process.stdout.close()
+    _, errors = process.communicate(timeout=60)
+    assert (process.returncode, errors) == (0, b"")
