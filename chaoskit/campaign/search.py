@@ -23,9 +23,10 @@ from chaoskit.explore.fingerprint import Canon, learn
 from chaoskit.explore.fresh import fresh_patterns
 from chaoskit.explore.replay import Replay
 from chaoskit.explore.sample import Sample
-from chaoskit.explore.steadiness import mixed
+from chaoskit.explore.steadiness import steadiness
 from chaoskit.explore.sweep import Sweep
 from chaoskit.loading import Loaded
+from chaoskit.model.address import Operation
 from chaoskit.model.errors import did_you_mean
 from chaoskit.model.history import RunEnded
 from chaoskit.model.report import Report, Shown
@@ -61,6 +62,7 @@ class Search:
         self._searched = 0
         self._left_over = 0
         self._beyond = 0
+        self._idle: frozenset[Operation] = frozenset()
         self._fresh: tuple[str, ...] = ()
         self._canon: Canon | None = None
         self._causes_of_clean_run: frozenset[Cause] = frozenset()
@@ -123,20 +125,26 @@ class Search:
             {look.address: look.state.view for look in visited.looks}
             for visited in pair
         )
-        steady = [
+        repeated = [
             str(address)
             for address in baseline.first.addresses
             if address.operation not in baseline.periodic
         ]
         canon = learn(
-            ((first[at], second[at]) for at in steady if at in first and at in second),
+            (
+                (first[at], second[at])
+                for at in repeated
+                if at in first and at in second
+            ),
             (pair[0].trial.run_id, pair[1].trial.run_id),
             self._since,
             self._scenario.volatile,
         )
         self._tally.volatile = canon.volatile
         if self._scenario.search.strategy in (Strategy.SWEEP, Strategy.SAMPLE):
-            for operation in mixed(baseline, (first, second), canon):
+            steady = steadiness(baseline, (first, second), canon)
+            self._idle = steady.idle
+            for operation in steady.mixed:
                 self._tally.doubt(
                     f"{operation} carries changes of the state and something periodic, "
                     "such as a heartbeat: its crossings cannot be told apart from run "
@@ -283,12 +291,29 @@ class Search:
 
     def _take(self, pending: Pending) -> Visited:
         """Wait for a trial, judge it, and add it to what is known."""
-        visited = self._result(pending)
+        visited = self._without_late_beats(self._result(pending))
         judgement = self._judge(visited.trial)
         self._tally.add(visited.trial, judgement)
         note(self._options.out, visited.trial, judgement)
         self._hint(visited.trial)
         return visited
+
+    def _without_late_beats(self, visited: Visited) -> Visited:
+        """Excuse a fault at a beat that did not come.
+
+        Both clean runs may have had as many beats by chance, and this one fewer: the
+        operation turns out to be periodic, and is struck at its first occurrence only.
+        """
+        late = {
+            fault
+            for fault in visited.trial.unfired
+            if fault.at.operation in self._idle and fault.at.nth > 1
+        }
+        if not late:
+            return visited
+        self._tally.late_periodic |= {fault.at.operation for fault in late}
+        unfired = tuple(f for f in visited.trial.unfired if f not in late)
+        return replace(visited, trial=replace(visited.trial, unfired=unfired))
 
     def _hint(self, trial: Trial) -> None:
         """What a schedule that never fired may have been meant to say."""

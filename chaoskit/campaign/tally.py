@@ -1,6 +1,6 @@
 """The tally of a campaign: what is known so far, and the report made of it."""
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 from dataclasses import dataclass, field, replace
 
 from chaoskit import __version__
@@ -9,6 +9,7 @@ from chaoskit.checks import Judgement
 from chaoskit.explore.baseline import Baseline
 from chaoskit.explore.closure import Closure
 from chaoskit.loading import Loaded
+from chaoskit.model.address import Operation
 from chaoskit.model.history import FaultFired, LifeEnded, Wreck
 from chaoskit.model.report import Crossings, Report, Shown
 from chaoskit.model.trial import SIGKILL, Trial
@@ -30,6 +31,7 @@ class Tally:
     baseline: Baseline | None = None
     closure: Closure | None = None
     volatile: frozenset[str] = frozenset()
+    late_periodic: set[Operation] = field(default_factory=set)
     _doubts: dict[str, None] = field(default_factory=dict)
     _notes: dict[str, None] = field(default_factory=dict)
     _hit: set[str] = field(default_factory=set)
@@ -123,14 +125,18 @@ class Tally:
         return tuple(sorted(shown, key=lambda each: each.order))
 
     def _periodic(self) -> tuple[str, ...]:
-        periodic: Iterable[object] = self.baseline.periodic if self.baseline else ()
-        return tuple(sorted(map(str, periodic)))
+        known = self.baseline.periodic if self.baseline else frozenset()
+        return tuple(sorted(map(str, known | self.late_periodic)))
 
     def _crossings(self) -> Crossings:
         """Closure starts a recovery at every edge, by restoring what a kill leaves."""
         if self.baseline is None:
             return Crossings()
-        seen = [str(address) for address in self.baseline.targets]
+        seen = [
+            str(address)
+            for address in self.baseline.targets
+            if address.nth == 1 or address.operation not in self.late_periodic
+        ]
         reached = set(seen) if self.closure is not None else self._hit
         missed = tuple(address for address in seen if address not in reached)
         return Crossings(len(seen), len(seen) - len(missed), missed)

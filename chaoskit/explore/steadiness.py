@@ -6,11 +6,12 @@ progress, the others make it impossible to say which occurrence is which from on
 the next, and a sweep leaves crossings out that matter.
 """
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
+from dataclasses import dataclass
 
 from chaoskit.explore.baseline import Baseline
 from chaoskit.explore.fingerprint import Canon
-from chaoskit.model.address import Address, Edge, Operation
+from chaoskit.model.address import Edge, Operation
 from chaoskit.model.state import View
 from chaoskit.model.trial import Trial
 
@@ -21,38 +22,51 @@ Change = frozenset[str]
 """The paths of the fields that one message changed."""
 
 
-def mixed(
+@dataclass(frozen=True)
+class Steadiness:
+    """What the operations on a store did in two fault-free runs.
+
+    ``mixed`` cannot be told apart between runs, message by message; ``idle`` changed
+    nothing after their first occurrence, so their number means nothing either.
+    """
+
+    mixed: tuple[Operation, ...]
+    idle: frozenset[Operation]
+
+
+def steadiness(
     baseline: Baseline, views: tuple[Views, Views], canon: Canon
-) -> tuple[Operation, ...]:
-    """The operations on a store whose crossings cannot be told apart between runs."""
+) -> Steadiness:
+    """Compare what each message to a store changed in both runs."""
     first = _changes(baseline.first, views[0], canon)
     second = _changes(baseline.second, views[1], canon)
-    return tuple(
-        operation
-        for operation in sorted(first.keys() & second.keys(), key=str)
-        if first[operation] != second[operation]
-        and len({*first[operation][1:], *second[operation][1:]}) > 1
-    )
+    mixed, idle = [], set()
+    for operation in sorted(first.keys() & second.keys(), key=str):
+        later = {*first[operation][1:], *second[operation][1:]}
+        if first[operation] != second[operation] and len(later) > 1:
+            mixed.append(operation)
+        if later == {frozenset()}:
+            idle.add(operation)
+    return Steadiness(tuple(mixed), frozenset(idle))
 
 
 def _changes(trial: Trial, views: Views, canon: Canon) -> dict[Operation, list[Change]]:
-    """What each message to a store changed, by operation and in order."""
+    """What each message to a store changed, by operation and in order.
+
+    The gate lets one message after the other through and looks each time, so the look
+    before, at whatever message, shows the world that this one found.
+    """
     found: dict[Operation, list[Change]] = {}
+    was: dict[str, str] = {}
     for address in trial.addresses:
+        view = views.get(str(address))
+        now = was if view is None else canon.fields(_store(view))
         if address.operation.service == "redis" and address.edge is Edge.AFTER:
-            change = frozenset(_changed(address, views, canon))
-            found.setdefault(address.operation, []).append(change)
+            differing = (path for path in was | now if was.get(path) != now.get(path))
+            found.setdefault(address.operation, []).append(frozenset(differing))
+        was = now
     return found
 
 
-def _changed(address: Address, views: Views, canon: Canon) -> Iterator[str]:
-    before = views.get(str(address.at_edge(Edge.BEFORE)))
-    after = views.get(str(address))
-    if before is None or after is None:
-        return
-    was, now = canon.fields(_store(before)), canon.fields(_store(after))
-    yield from (path for path in was | now if was.get(path) != now.get(path))
-
-
 def _store(view: View) -> View:
-    return {"redis": view["redis"]}
+    return {"redis": view.get("redis")}

@@ -2,7 +2,7 @@
 
 from chaoskit.explore.baseline import Baseline
 from chaoskit.explore.fingerprint import Canon, learn
-from chaoskit.explore.steadiness import mixed
+from chaoskit.explore.steadiness import steadiness
 from chaoskit.model.address import Address, Edge, Operation
 from chaoskit.model.history import Crossed
 from chaoskit.model.schedule import Schedule
@@ -27,7 +27,7 @@ def seen(*worlds):
 def mixed_in(first, second):
     """The operations that are mixed in these two runs."""
     (one, here), (other, there) = seen(*first), seen(*second)
-    return mixed(Baseline(one, other), (here, there), CANON)
+    return steadiness(Baseline(one, other), (here, there), CANON).mixed
 
 
 def test_checkpoints_alone_are_steady():
@@ -50,6 +50,35 @@ def test_it_is_mixed_also_where_both_runs_have_as_many_beats_by_chance():
     first = [{"cursor": 1}, {"cursor": 1}, {"cursor": 2}]
     second = [{"cursor": 1}, {"cursor": 2}, {"cursor": 2}]
     assert mixed_in(first, second) == (SET,)
+
+
+def test_a_checkpoint_that_lands_while_a_beat_is_on_its_way_is_not_the_beats():
+    """It crosses between the two edges of the beat, on another connection."""
+    save, beat = Operation("redis", "set", "run"), Operation("redis", "set", "beat")
+    order = [(beat, 1), (save, 1), (beat, 2), (save, 2), (beat, 3)]
+    events, views, world = [], {}, {"beat": 0, "n": 0}
+
+    def cross(operation, number, edge):
+        address = str(Address(0, operation, number, edge))
+        events.append(Crossed(life=0, address=address))
+        views[address] = {"redis": dict(world)}
+
+    for operation, number in order:
+        if operation is beat:
+            cross(beat, number, Edge.BEFORE)
+            if number == 2:
+                world["n"] += 1
+                cross(save, 9, Edge.AFTER)
+            cross(beat, number, Edge.AFTER)
+        else:
+            cross(save, number, Edge.BEFORE)
+            world["n"] += 1
+            cross(save, number, Edge.AFTER)
+    trial = Trial("0001", "run-1", Schedule(), tuple(events))
+    fewer = Trial("0002", "run-2", Schedule(), tuple(events[:-2]))
+    found = steadiness(Baseline(trial, fewer), (views, views), CANON)
+    assert beat not in found.mixed
+    assert found.idle == {beat}
 
 
 def test_a_field_that_differs_now_and_then_is_not_noise():
