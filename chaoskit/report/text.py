@@ -51,7 +51,7 @@ def _search(report: Report) -> str:
         what += f"{report.states} crash states, up to {report.depth} kills deep"
     else:
         what += f"{report.kills} kills"
-    if report.wrecks is not None:
+    if report.wrecks is not None and report.states is None:
         what += f" that left {report.wrecks} different world{_s(report.wrecks)}"
     return f"{what}, {report.seconds:.1f} s"
 
