@@ -6,7 +6,6 @@ Usage: toy_agent.py RUN GOAL [FLAG ...]
 import http.client
 import json
 import os
-import random
 import signal
 import socket
 import subprocess
@@ -120,8 +119,6 @@ class Agent:
             return "skipped"
         if "parks" in FLAGS and turn == 1:
             raise SystemExit(PARKED)
-        if "random" in FLAGS and random.random() < 0.5:
-            args["mood"] = str(random.random())
         headers = {"Content-Type": "application/json"}
         if "no-key" not in FLAGS:
             fresh = uuid.uuid4().hex if "fresh-key" in FLAGS else ""
@@ -166,8 +163,19 @@ class Agent:
                 self.log("run.end")
                 print(last["content"])
                 return
+            if "unsteady" in FLAGS and is_first_ever():
+                self.ask()
             messages.append(self.ask())
             self.save()
+
+
+def is_first_ever():
+    """True once, over all runs in this folder: no two runs are alike then."""
+    try:
+        os.close(os.open("first-ever", os.O_CREAT | os.O_EXCL))
+    except FileExistsError:
+        return False
+    return True
 
 
 def misbehave():
