@@ -23,7 +23,7 @@ from chaoskit.explore.fingerprint import Canon, learn
 from chaoskit.explore.fresh import fresh_patterns
 from chaoskit.explore.replay import Replay
 from chaoskit.explore.sample import Sample
-from chaoskit.explore.steadiness import steadiness
+from chaoskit.explore.steadiness import Steadiness, Views, steadiness
 from chaoskit.explore.sweep import Sweep
 from chaoskit.loading import Loaded
 from chaoskit.model.address import Operation
@@ -74,7 +74,12 @@ class Search:
         self._tally.baseline = baseline
         if self._is_yardstick(baseline):
             self._causes_of_clean_run = frozenset(self._tally.shown)
-            self._canon = self._learn(baseline, pair)
+            views = (_views(pair[0]), _views(pair[1]))
+            run_ids = (baseline.first.run_id, baseline.second.run_id)
+            self._canon = self._learn(baseline, views, run_ids)
+            self._tally.volatile = self._canon.volatile
+            steady = steadiness(baseline, views, self._canon)
+            self._heed(steady)
             self._explore(self._explorer(pair[0]), baseline)
         if self._scenario.search.strategy is not Strategy.REPLAY:
             self._confirm()
@@ -119,39 +124,38 @@ class Search:
             )
         return not tally.doubts
 
-    def _learn(self, baseline: Baseline, pair: tuple[Visited, Visited]) -> Canon:
-        """What means nothing in a world, and whether the runs tell it reliably."""
-        first, second = (
-            {look.address: look.state.view for look in visited.looks}
-            for visited in pair
-        )
-        repeated = [
+    def _learn(
+        self, baseline: Baseline, views: tuple[Views, Views], run_ids: tuple[str, str]
+    ) -> Canon:
+        """What means nothing in a world: learned where both runs surely agree."""
+        first, second = views
+        repeated = (
             str(address)
             for address in baseline.first.addresses
             if address.operation not in baseline.periodic
-        ]
-        canon = learn(
-            (
-                (first[at], second[at])
-                for at in repeated
-                if at in first and at in second
-            ),
-            (pair[0].trial.run_id, pair[1].trial.run_id),
+        )
+        return learn(
+            ((first[at], second[at]) for at in repeated if at in first.keys() & second),
+            run_ids,
             self._since,
             self._scenario.volatile,
         )
-        self._tally.volatile = canon.volatile
-        if self._scenario.search.strategy in (Strategy.SWEEP, Strategy.SAMPLE):
-            steady = steadiness(baseline, (first, second), canon)
-            self._idle = steady.idle
-            for operation in steady.mixed:
-                self._tally.doubt(
-                    f"{operation} carries changes of the state and something periodic, "
-                    "such as a heartbeat: its crossings cannot be told apart from run "
-                    "to run, so not all of them were struck. Give the heartbeat a key "
-                    "of its own, or use the strategy closure"
-                )
-        return canon
+
+    def _heed(self, steady: Steadiness) -> None:
+        """Which crossings cannot be told apart, and which mean nothing.
+
+        Closure restores every world, and what a replay names has to fire.
+        """
+        if self._scenario.search.strategy not in (Strategy.SWEEP, Strategy.SAMPLE):
+            return
+        self._idle = steady.idle
+        for operation in steady.mixed:
+            self._tally.doubt(
+                f"{operation} carries changes of the state and something periodic, "
+                "such as a heartbeat: its crossings cannot be told apart from run to "
+                "run, so not all of them were struck. Give the heartbeat a key of its "
+                "own, or use the strategy closure"
+            )
 
     def _explorer(self, clean: Visited) -> Explorer:
         search, faults = self._scenario.search, self._scenario.faults
@@ -330,3 +334,7 @@ class Search:
         tally = self._tally
         now = Progress(tally.trials, self._submitted, len(tally.shown), self._stage)
         self._listener(now)
+
+
+def _views(visited: Visited) -> Views:
+    return {look.address: look.state.view for look in visited.looks}
