@@ -11,6 +11,11 @@ death. A *trial* is one schedule and all that it produced; a *history* is its ev
 order. A *check* reads a history and yields *findings*; findings and doubts make a
 *verdict*: pass, fail or inconclusive. A *campaign* is many trials, chosen by an
 *explorer*; a *report* says what came of it.
+
+An agent itself needs none of this but, where it wants, `chaoskit.mark`, which is of the
+standard library alone.
 """
+
+from chaoskit.mark import mark as mark
 
 __version__ = "0.1.0"

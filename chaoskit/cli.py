@@ -5,7 +5,7 @@ import os
 import signal
 import sys
 import traceback
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import BrokenExecutor
 from contextlib import contextmanager
 from dataclasses import replace
@@ -29,7 +29,7 @@ from chaoskit.campaign import (
 )
 from chaoskit.loading import Kind, Loaded, load_scenario, schema
 from chaoskit.model.manifest import Store
-from chaoskit.model.scenario import Strategy
+from chaoskit.model.scenario import Strategy, fault_flaw, search_flaws
 from chaoskit.model.schedule import Schedule
 from chaoskit.model.verdict import Verdict
 from chaoskit.report import as_text
@@ -80,6 +80,13 @@ def run(
     depth: Annotated[int | None, typer.Option(min=1, max=10)] = None,
     seed: Annotated[int | None, typer.Option(help="Of all randomness.")] = None,
     trials: Annotated[int | None, typer.Option(min=1, help="The most to run.")] = None,
+    fault: Annotated[
+        list[str] | None,
+        typer.Option(
+            help="Try this instead of the scenario's faults, such as 'error(429)'; "
+            "may be given again for another."
+        ),
+    ] = None,
     out: Out = None,
     jobs: Jobs = None,
     thorough: Annotated[
@@ -92,6 +99,8 @@ def run(
 
     def work() -> int:
         loaded = _searching(load_scenario(scenario, agent, store), search)
+        if fault:
+            loaded = _trying(loaded, fault)
         if strategy is Strategy.REPLAY and not loaded.scenario.search.schedules:
             raise typer.BadParameter("to run one schedule, use chaoskit replay")
         more = {"thorough": thorough, "overrides": _overrides(agent, store)}
@@ -138,6 +147,12 @@ def doc_contract() -> None:
 def doc_crossings() -> None:
     """Print every service with its operations and edges."""
     _show(contract.crossings())
+
+
+@doc.command("faults")
+def doc_faults() -> None:
+    """Print which service knows which fault, and why the others make no sense."""
+    _show(contract.faults())
 
 
 @doc.command("schema")
@@ -228,6 +243,18 @@ def _searching(loaded: Loaded, changes: dict[str, Any]) -> Loaded:
     search = loaded.scenario.search.model_copy(update=update)
     scenario = loaded.scenario.model_copy(update={"search": search})
     return replace(loaded, scenario=scenario)
+
+
+def _trying(loaded: Loaded, faults: Sequence[str]) -> Loaded:
+    """The same scenario with other faults."""
+    for text in faults:
+        if why := fault_flaw(text):
+            raise typer.BadParameter(why)
+    strategy = loaded.scenario.search.strategy
+    for flaw in search_flaws(strategy, faults):
+        raise typer.BadParameter(f"expected {flaw.expected}; {flaw.hint}")
+    update = {"faults": tuple(dict.fromkeys(faults))}
+    return replace(loaded, scenario=loaded.scenario.model_copy(update=update))
 
 
 def _options(

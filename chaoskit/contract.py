@@ -20,15 +20,15 @@ from chaoskit import __version__
 from chaoskit.checks import CHECKS
 from chaoskit.checks.effects import allowance
 from chaoskit.loading.later import CHOICES, KEYS
-from chaoskit.model.address import Edge
 from chaoskit.model.commands import PLACEHOLDERS
-from chaoskit.model.faults import FaultKind
+from chaoskit.model.fault_table import FAULTS
+from chaoskit.model.faults import Cell, Empty, FaultKind
 from chaoskit.model.history import EVENTS
 from chaoskit.model.manifest import Guarantee, Manifest
 from chaoskit.model.report import CONTRACT_VERSION
 from chaoskit.model.scenario import Scenario, Strategy, ToolClass
-from chaoskit.model.script import TURNS
-from chaoskit.world import llm, redis, tools
+from chaoskit.model.script import TURNS, Wobble
+from chaoskit.world import llm, mcp, redis, smtp, tools
 
 EXIT_CODES: Mapping[int, str] = {
     0: "pass",
@@ -41,6 +41,8 @@ EXIT_CODES: Mapping[int, str] = {
 SERVICES: tuple[tuple[ModuleType, type[Any]], ...] = (
     (llm, llm.Llm),
     (tools, tools.Tools),
+    (mcp, mcp.Mcp),
+    (smtp, smtp.Smtp),
     (redis, redis.Redis),
 )
 ALWAYS = {"CHAOSKIT_RUN_ID": "the `{run}` of this trial"}
@@ -78,10 +80,13 @@ def _sections() -> Iterator[str]:
     yield "## 4. The scripted model is the workload"
     yield _table(("turn", "means"), _turns())
     yield _MODEL
+    yield _table(("wobble", "asked again, the model"), _members(Wobble))
+    yield _WOBBLE
     yield "## 5. Crossings, faults, schedules"
     yield _ADDRESSES
-    yield _table(("edge", "means"), _members(Edge))
+    yield _table(("edge", "means"), _EDGES)
     yield _table(("fault", "means"), _members(FaultKind))
+    yield _FAULTS
     yield from _services()
     yield "## 6. The scenario"
     yield _fields(Scenario)
@@ -134,6 +139,14 @@ the number of assistant turns since the task began, and ids that the endpoint is
 where they belong. Past the end the last `say` is repeated, which is a finding, and so
 is every request that the real service would refuse."""
 
+_WOBBLE = """\
+`call: {hold_seat: {seat: 12A}, or: [{seat: 12a}]}` names other arguments of one logical
+call; `or: [{take_bus: {}}]` beside `call: {take_train: {}}` names other steps, each
+with as many calls as `call` and with tools of the same class. Any of these forms is
+that logical call. The first answer is the script's own; after that the forms take
+turns, by how often this turn was answered in this run, a reply that was lost
+included."""
+
 _ADDRESSES = """\
 An address is `life:service.op[key]#nth:edge`, such as
 `0:tools.charge_card[o-1]#1:after`. `life` counts from 0; `*` means every life. `nth`
@@ -142,6 +155,18 @@ counts from 1 within life, service, operation and key. In keys the run's id is w
 characters that the address itself needs are percent-encoded. A schedule joins faults
 with ` + `. An operation whose number differs between two fault-free runs, without
 changing the outcome, is periodic: faults strike at its first occurrence only."""
+
+_EDGES = (
+    ("`before`", "The request is whole; nothing is applied."),
+    ("`after`", "The request is applied; the reply is withheld."),
+    ("`part:K`", "K pieces of the reply have passed (of a file's write, K bytes)."),
+)
+
+_FAULTS = """\
+A fault may have an argument, as in `error(429)@0:llm.chat#1:before`; `chaoskit doc
+faults` prints which service knows which fault, at which edges, with which arguments. A
+reply that is not streamed has two pieces, its halves. Several faults at one place
+strike in the schedule's order."""
 
 _VERDICT = """\
 One cause is reported once. A verdict is `fail`, `inconclusive` or `pass`, in that order
@@ -158,6 +183,36 @@ trial began; and `life`. In a closure a trial starts in a restored world: its hi
 begins with the events that led there, and there is no output of those lives."""
 
 _ALL_HAVE = ("seq", "t", "life")
+
+
+def faults() -> str:
+    """Every service with every fault: what it does there, or why it has no meaning."""
+    return "\n\n".join(_fault_tables()) + "\n"
+
+
+def _fault_tables() -> Iterator[str]:
+    yield "# Faults, by service"
+    for service, row in FAULTS.items():
+        yield f"## `{service}`"
+        cells = ((f"`{kind}`", *_cell_of(row[kind])) for kind in FaultKind)
+        yield _table(("fault", "edges", "arguments", "does"), cells)
+
+
+def _cell_of(found: Cell | Empty) -> tuple[str, str, str]:
+    if isinstance(found, Empty):
+        return "none", "", found.because
+    edges = ", ".join("part:K" if edge == "part" else edge for edge in found.edges)
+    only = f"; on {', '.join(sorted(found.only))} only" if found.only else ""
+    return edges, ", ".join(_arguments(found)), found.does + only
+
+
+def _arguments(found: Cell) -> Iterator[str]:
+    if found.number:
+        yield f"{found.number}, or {found.default}"
+    elif found.text:
+        yield f"{found.text}, or none"
+    else:
+        yield from found.arguments
 
 
 def _fields(model: type[BaseModel]) -> str:
@@ -210,8 +265,8 @@ def _allowances() -> Iterator[tuple[str, ...]]:
 
 def _turns() -> Iterator[tuple[str, str]]:
     for name, turn in TURNS.items():
-        (field,) = turn.model_fields.values()
-        yield f"`{name}`", f"{inspect.getdoc(turn)} {field.description}"
+        fields = (str(field.description) for field in turn.model_fields.values())
+        yield f"`{name}`", " ".join([str(inspect.getdoc(turn)), *fields])
 
 
 def _promises() -> Iterator[tuple[str, str]]:

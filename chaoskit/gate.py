@@ -7,8 +7,9 @@ and hands `cross` the function that applies it::
     gate.record(Delivered(...))
     reply = await gate.cross(crossing, apply)
 
-`cross` returns the reply to send, or raises `Dropped`: the life is over, and the
-service closes the connection without a word. There are three rules.
+`cross` returns the reply to send; or raises `Dropped`: the service resets the
+connection without a word, since the life is over or a fault cut it; or raises `Failed`:
+the service answers with the error that the fault names. There are three rules.
 
 1. A fault strikes while the message is held. The agent waits for an answer that will
    not come, so a kill needs no timer and cannot miss.
@@ -17,29 +18,80 @@ service closes the connection without a word. There are three rules.
 3. When a life ends, a message that had not passed ``before`` is dropped; one that had
    is applied, recorded as late, and not answered. A real network does the same.
 
-The gate may not know agents: whoever builds it hands it `end_life`.
+The gate may not know agents: whoever builds it hands it `end_life` and `strike`. Nor
+does it know services: one that a fault can do something to is the message's `Host`.
 """
 
 import asyncio
 import re
 import time
 from collections import Counter
-from collections.abc import Awaitable, Callable
-from dataclasses import dataclass, field
+from collections.abc import Awaitable, Callable, Sequence
+from contextlib import suppress
+from dataclasses import dataclass, field, replace
 from typing import Protocol, TypeVar
 
 from chaoskit.model.address import Address, Edge, Operation
+from chaoskit.model.faults import FaultKind
 from chaoskit.model.history import Cause, Crossed, Event, FaultFired, from_line, to_line
 from chaoskit.model.schedule import Fault, Schedule
 
 Reply = TypeVar("Reply")
 BLOT = "[canary]"
 """What stands in a history where the agent let its key out."""
+_DONE_TO_A_HOST = frozenset(
+    {FaultKind.RESTART, FaultKind.ROLLBACK, FaultKind.EXPIRE, FaultKind.POWERLOSS}
+)
+_DONE_TO_THE_AGENT = frozenset(
+    {FaultKind.KILL_ONE, FaultKind.TERM, FaultKind.INT, FaultKind.SKEW}
+)
+_CUTS = frozenset(
+    {
+        *(FaultKind.KILL, FaultKind.POWERLOSS, FaultKind.RESTART),
+        *(FaultKind.REFUSE, FaultKind.DROP_REPLY, FaultKind.TEAR),
+    }
+)
+
+Send = Callable[[bytes], Awaitable[object]]
 EndLife = Callable[[int, Cause], Awaitable[None]]
 
 
+Endpoint = tuple[str, int]
+"""Host and port."""
+Strike = Callable[[int, Fault], Awaitable[None]]
+"""Does to the agent what a fault other than a kill asks for."""
+
+
 class Dropped(Exception):
-    """The message's life is over; close its connection and answer nothing."""
+    """Reset the message's connection and answer nothing."""
+
+
+class Failed(Exception):
+    """Answer with the service's own error, which the fault's argument names."""
+
+    def __init__(self, fault: Fault) -> None:
+        super().__init__(str(fault))
+        self.fault = fault
+
+
+class Host(Protocol):
+    """A service that faults can do something to."""
+
+    async def suffer(self, fault: Fault, crossing: "Crossing") -> None:
+        """Restart, roll back, expire or lose power, as the fault says.
+
+        Nothing else crosses meanwhile. Whose life ends with it has been ended before.
+        """
+
+
+class Whose(Protocol):
+    """Tells whose life it is, where several are open; None: nobody's that is open."""
+
+    def connection(self, client: Endpoint, server: Endpoint) -> int | None:
+        """The life that holds the client's end of a connection."""
+
+    def process(self, pid: int) -> int | None:
+        """The life that a process is of."""
 
 
 class Sink(Protocol):
@@ -58,12 +110,16 @@ class Watch(Protocol):
 
 @dataclass(frozen=True)
 class Crossing:
-    """A message that has arrived: whose it is, what it asks, and its number."""
+    """A message that has arrived: whose it is, what it asks, and its number.
+
+    ``stem`` is the text of its addresses, up to the edge.
+    """
 
     life: int
     operation: Operation
     nth: int
     message: int
+    stem: str
 
     def at(self, edge: Edge) -> Address:
         """The address of this message at an edge."""
@@ -85,11 +141,23 @@ class Recorder:
 
     def __call__(self, event: Event) -> Event:
         """Place the event at the end of the history."""
-        return self.place(event.model_copy(update={"t": self.seconds()}))
+        stamp = {"seq": len(self.events), "t": self.seconds()}
+        return self._write(event.model_copy(update=stamp))
+
+    def crossed(
+        self, life: int, address: str, pieces: int | None = None, *, late: bool = False
+    ) -> None:
+        """Place a `Crossed`, made with its number and time: a copy costs more."""
+        seq, t = len(self.events), self.seconds()
+        self._write(
+            Crossed(seq=seq, t=t, life=life, address=address, late=late, pieces=pieces)
+        )
 
     def place(self, event: Event) -> Event:
         """Place an event that has its time already."""
-        placed = event.model_copy(update={"seq": len(self.events)})
+        return self._write(event.model_copy(update={"seq": len(self.events)}))
+
+    def _write(self, placed: Event) -> Event:
         line = to_line(placed)
         if self.secret is not None and self.secret in line:
             line = line.replace(self.secret, BLOT)
@@ -162,19 +230,24 @@ class Gate:
         schedule: Schedule,
         end_life: EndLife,
         watch: Watch | None = None,
+        strike: Strike | None = None,
+        whose: Whose | None = None,
     ) -> None:
+        self.whose = whose
         self.record = record
         self.names = names
         self.unfired = list(schedule.faults)
         self._armed = True
         self._end_life = end_life
+        self._strike = strike
         self._watch = watch
         self._door = asyncio.Lock()
-        self._over: set[int] = set()
+        self._over: dict[int, asyncio.Event] = {}
         self._messages = len(record.events)
-        self._counts: Counter[tuple[int, Operation]] = Counter()
+        self._counts: Counter[tuple[int, str]] = Counter()
+        self._known: dict[tuple[str, str, str | None], tuple[Operation, str]] = {}
         self._in_flight: Counter[int] = Counter()
-        self._quiet = asyncio.Condition()
+        self._quiet: dict[int, asyncio.Event] = {}
 
     def arrive(self, life: int, operation: Operation) -> Crossing:
         """Count a whole request.
@@ -182,85 +255,256 @@ class Gate:
         Raises:
             Dropped: its life is already over.
         """
-        if life in self._over:
+        if self.is_over(life):
             raise Dropped
-        if operation.key is not None:
-            renamed = self.names(operation.key)
-            operation = Operation(operation.service, operation.op, renamed)
-        self._counts[life, operation] += 1
+        operation, text = self._named(operation)
         self._messages += 1
-        nth = self._counts[life, operation]
-        return Crossing(life, operation, nth, self._messages)
+        nth = self._counts[life, text] = self._counts[life, text] + 1
+        stem = f"{life}:{text}#{nth}:"
+        return Crossing(life, operation, nth, self._messages, stem)
+
+    def _named(self, operation: Operation) -> tuple[Operation, str]:
+        """The operation with its key renamed, and its text; worked out only once."""
+        asked = (operation.service, operation.op, operation.key)
+        if asked not in self._known:
+            if operation.key is not None:
+                operation = replace(operation, key=self.names(operation.key))
+            self._known[asked] = operation, str(operation)
+        return self._known[asked]
 
     async def cross(
-        self, crossing: Crossing, apply: Callable[[], Awaitable[Reply]]
+        self,
+        crossing: Crossing,
+        apply: Callable[[], Awaitable[Reply]],
+        host: Host | None = None,
+        pieces: int | None = None,
+        work: Callable[[], Awaitable[object]] | None = None,
     ) -> Reply:
         """Take a message through both edges; returns what `apply` returned.
 
+        Args:
+            crossing: as `arrive` gave it.
+            apply: does what the message asks; called twice for a `duplicate`.
+            host: the service, where a fault can do something to it.
+            pieces: how many pieces the reply has (for files: bytes the write has).
+            work: what changes nothing yet and may have to wait for another message
+                (for its lock, say): done first, while others pass the door.
+
         Raises:
-            Dropped: the life ended while the message was held.
+            Dropped: nothing is to be answered; the connection is reset.
+            Failed: an error is to be answered.
+        """
+        self._in_flight[crossing.life] += 1
+        try:
+            if self.is_calm and not self._door.locked():
+                return await self._only_count(crossing, apply, pieces, work)
+            async with self._door:
+                faults = await self._edge(crossing, Edge.BEFORE, host, pieces)
+            await self._linger(crossing.life, faults)
+            if work is not None:
+                await work()
+            async with self._door:
+                reply = await apply()
+                if any(fault.kind is FaultKind.DUPLICATE for fault in faults):
+                    reply = await apply()
+                await self._end_torn_write(crossing)
+                faults = await self._edge(crossing, Edge.AFTER, host, pieces)
+            await self._linger(crossing.life, faults)
+            return reply
+        finally:
+            self._landed(crossing.life)
+
+    async def _only_count(
+        self,
+        crossing: Crossing,
+        apply: Callable[[], Awaitable[Reply]],
+        pieces: int | None,
+        work: Callable[[], Awaitable[object]] | None,
+    ) -> Reply:
+        """The way of most messages, made short: no fault is due and nobody looks."""
+        self._count(crossing, Edge.BEFORE, pieces)
+        if work is not None:
+            await work()
+        async with self._door:
+            reply = await apply()
+            self._count(crossing, Edge.AFTER, pieces)
+        return reply
+
+    async def pass_by(self, crossing: Crossing) -> None:
+        """Take a message that changes nothing through its one edge, ``before``.
+
+        Raises:
+            Dropped: nothing is to be answered.
         """
         self._in_flight[crossing.life] += 1
         try:
             async with self._door:
-                await self._edge(crossing.at(Edge.BEFORE))
-            async with self._door:
-                reply = await apply()
-                await self._edge(crossing.at(Edge.AFTER))
-            return reply
+                faults = await self._edge(crossing, Edge.BEFORE, None, None)
+            await self._linger(crossing.life, faults)
+            if self.is_over(crossing.life):
+                raise Dropped
         finally:
-            await self._landed(crossing.life)
+            self._landed(crossing.life)
+
+    async def deliver(
+        self, crossing: Crossing, pieces: Sequence[bytes], send: Send
+    ) -> None:
+        """Send the reply of a message that has crossed, cut where a fault says so.
+
+        Raises:
+            Dropped: reset the connection; what was sent stays sent.
+            Failed: end the reply with the error that the fault names.
+        """
+        sent = 0
+        for part in self._parts_due(crossing, len(pieces)):
+            await send(b"".join(pieces[sent:part]))
+            sent = part
+            async with self._door:
+                faults = await self._edge(crossing, Edge.of_part(part), None, None)
+            await self._linger(crossing.life, faults)
+        await send(b"".join(pieces[sent:]))
+
+    def is_cut(self, crossing: Crossing) -> bool:
+        """Whether a fault is due inside the reply of this message."""
+        return any(fault.at.edge.part for fault in self._due_at_any_edge(crossing))
+
+    def torn(self, crossing: Crossing) -> int | None:
+        """How many bytes of this write may land, where it is to be torn."""
+        fault = self._tear_of(crossing)
+        return fault.at.edge.part if fault else None
+
+    def expects(self, kind: FaultKind, service: str) -> bool:
+        """Whether a fault of that kind is still due on a service."""
+        return self._armed and any(
+            fault.kind is kind and fault.at.operation.service == service
+            for fault in self.unfired
+        )
+
+    @property
+    def is_calm(self) -> bool:
+        """Whether no fault is due any more and nobody looks: messages only count."""
+        return self._watch is None and not (self._armed and self.unfired)
 
     def is_over(self, life: int) -> bool:
         """Whether the life has ended, so that what it still sends is late."""
-        return life in self._over
+        return life in self._over and self._over[life].is_set()
 
     def close(self, life: int) -> None:
         """From here on the life is over: what arrives from it is dropped."""
-        self._over.add(life)
+        self._end_of(life).set()
 
     async def settled(self, life: int) -> None:
         """Wait until no message of a life that is over is on its way."""
-        async with self._quiet:
-            await self._quiet.wait_for(lambda: not self._in_flight[life])
+        while self._in_flight[life]:
+            await self._quiet.setdefault(life, asyncio.Event()).wait()
 
     def disarm(self) -> None:
         """Let no further fault fire and nobody look; `unfired` stays as it is."""
         self._armed = False
         self._watch = None
 
-    async def _edge(self, address: Address) -> None:
-        life = address.life
-        assert life is not None
-        if life in self._over:
-            if address.edge is Edge.AFTER:
-                self.record(Crossed(life=life, address=str(address), late=True))
+    def _count(self, crossing: Crossing, edge: Edge, pieces: int | None) -> None:
+        """Record that a message is at an edge, if its life is not over."""
+        if self.is_over(crossing.life):
+            if edge == Edge.AFTER:
+                self.record.crossed(crossing.life, f"{crossing.stem}{edge}", late=True)
             raise Dropped
-        self.record(Crossed(life=life, address=str(address)))
-        fault = self._due(address)
-        if fault is not None:
+        self.record.crossed(crossing.life, f"{crossing.stem}{edge}", pieces)
+
+    async def _edge(
+        self, crossing: Crossing, edge: Edge, host: Host | None, pieces: int | None
+    ) -> list[Fault]:
+        """Record that a message is at an edge, and let strike what is due there.
+
+        Returns the faults that were due.
+        """
+        self._count(crossing, edge, pieces)
+        if self.is_calm:
+            return []
+        address, life = crossing.at(edge), crossing.life
+        faults = self._due(address)
+        ends: list[Exception] = []
+        for fault in faults:
             self.record(FaultFired(life=life, fault=str(fault)))
-            await self._end(life, "fault")
-        elif self._watch is not None and await self._watch(address):
+            if end := await self._suffer(fault, crossing, host):
+                ends.append(end)
+        if ends:
+            raise next((e for e in ends if isinstance(e, Dropped)), ends[0])
+        if not faults and self._watch is not None and await self._watch(address):
             await self._end(life, "cut")
+            raise Dropped
+        return faults
+
+    async def _suffer(
+        self, fault: Fault, crossing: Crossing, host: Host | None
+    ) -> Exception | None:
+        """Let one fault strike; returns what becomes of the message, if it ends."""
+        kind = fault.kind
+        if fault.ends_its_life and kind is not FaultKind.KILL_ONE:
+            await self._end(crossing.life, "fault")
+        if kind in _DONE_TO_A_HOST:
+            assert host is not None, f"{crossing.operation} has no host for {kind}"
+            await host.suffer(fault, crossing)
+        if kind in _DONE_TO_THE_AGENT:
+            assert self._strike is not None, f"nobody is there to {kind} the agent"
+            await self._strike(crossing.life, fault)
+        if kind in (FaultKind.ERROR, FaultKind.FULL):
+            return Failed(fault)
+        return Dropped() if kind in _CUTS else None
 
     async def _end(self, life: int, cause: Cause) -> None:
         self.close(life)
         await self._end_life(life, cause)
-        raise Dropped
 
-    def _due(self, address: Address) -> Fault | None:
-        if not self._armed:
-            return None
-        everywhere = address.in_every_life()
-        for fault in self.unfired:
-            if fault.at in (address, everywhere):
-                if fault.at.life is not None:
-                    self.unfired.remove(fault)
-                return fault
-        return None
+    async def _linger(self, life: int, faults: Sequence[Fault]) -> None:
+        """What holds a message while others pass the door."""
+        for fault in faults:
+            if fault.kind is FaultKind.PAUSE:
+                assert self._strike is not None, "nobody is there to pause the agent"
+                await self._strike(life, fault)
+            if fault.kind is FaultKind.DELAY:
+                # A life that is over waits for nothing: its message lands late, now.
+                with suppress(TimeoutError):
+                    async with asyncio.timeout(float(fault.chosen or 0)):
+                        await self._end_of(life).wait()
 
-    async def _landed(self, life: int) -> None:
-        async with self._quiet:
-            self._in_flight[life] -= 1
-            self._quiet.notify_all()
+    def _end_of(self, life: int) -> asyncio.Event:
+        return self._over.setdefault(life, asyncio.Event())
+
+    def _due(self, address: Address) -> list[Fault]:
+        """The faults at an address, in the schedule's order; each fires once."""
+        if not self._armed or not self.unfired:
+            return []
+        places = (address, address.in_every_life())
+        # One that is scheduled twice fires twice: each time that a message comes by.
+        due = list(dict.fromkeys(f for f in self.unfired if f.at in places))
+        for fault in due:
+            if fault.at.life is not None:
+                self.unfired.remove(fault)
+        return due
+
+    def _due_at_any_edge(self, crossing: Crossing) -> list[Fault]:
+        if not self._armed or not self.unfired:
+            return []
+        first = crossing.at(Edge.BEFORE)
+        places = (first, first.in_every_life())
+        return [f for f in self.unfired if f.at.at_edge(Edge.BEFORE) in places]
+
+    def _parts_due(self, crossing: Crossing, pieces: int) -> list[int]:
+        due = {fault.at.edge.part or 0 for fault in self._due_at_any_edge(crossing)}
+        return sorted(part for part in due if 0 < part < pieces)
+
+    def _tear_of(self, crossing: Crossing) -> Fault | None:
+        due = (f for f in self._due_at_any_edge(crossing) if f.kind is FaultKind.TEAR)
+        return next((fault for fault in due if fault.at.edge.part), None)
+
+    async def _end_torn_write(self, crossing: Crossing) -> None:
+        """A write of which only some bytes have landed ends its life there."""
+        fault = self._tear_of(crossing)
+        if fault is not None and fault.ends_its_life:
+            await self._edge(crossing, fault.at.edge, None, None)
+
+    def _landed(self, life: int) -> None:
+        self._in_flight[life] -= 1
+        if not self._in_flight[life] and (quiet := self._quiet.pop(life, None)):
+            quiet.set()

@@ -27,10 +27,14 @@ from chaoskit.model.manifest import Launch, Manifest, Store
 from chaoskit.model.visit import Visited
 from chaoskit.trial import Plan, inherited_environment, run_trial
 from chaoskit.world import World
+from chaoskit.world.book import Book
 from chaoskit.world.llm import Llm
+from chaoskit.world.marks import Marks
+from chaoskit.world.mcp import Mcp
 from chaoskit.world.redis import Redis
 from chaoskit.world.redis_server import MissingServer
 from chaoskit.world.service import Service
+from chaoskit.world.smtp import Smtp
 from chaoskit.world.tools import Tools
 
 
@@ -145,7 +149,10 @@ def _run(plan: Plan) -> Visited:
 
 
 def _services(setup: Setup) -> list[Service]:
-    services: list[Service] = [Llm(), Tools()]
+    book = Book()
+    services: list[Service] = [Llm(), Tools(book), Mcp(book), Smtp(book)]
+    if setup.manifest.launch is not Launch.DOCKER:
+        services.append(Marks())
     if setup.manifest.store is Store.REDIS:
         folder = setup.scratch / f"redis-{os.getpid()}"
         services.append(Redis(folder, setup.redis_url))
@@ -155,7 +162,13 @@ def _services(setup: Setup) -> list[Service]:
 def _launcher(setup: Setup) -> Launcher:
     manifest = setup.manifest
     if manifest.launch is Launch.PROCESS:
-        return ProcessLauncher()
+        return ProcessLauncher(_clock_folder(setup))
+    docker = manifest.docker
+    if docker is not None and manifest.launch is Launch.DOCKER:
+        # Only whoever wants containers waits for the SDK to be imported.
+        from chaoskit.agents.docker_launcher import DockerLauncher
+
+        return DockerLauncher(docker.image, docker.disk, setup.scratch)
     fork = manifest.fork
     assert fork is not None
     return ForkLauncher(
@@ -164,4 +177,9 @@ def _launcher(setup: Setup) -> Launcher:
         call=fork.call,
         cwd=setup.agent_folder,
         env=inherited_environment(),
+        folder=_clock_folder(setup),
     )
+
+
+def _clock_folder(setup: Setup) -> Path:
+    return setup.scratch / f"clock-{os.getpid()}"

@@ -16,13 +16,14 @@ Linux only. One asyncio loop owns the lives of a worker.
 
 from chaoskit.agents.fork import ForkLauncher
 from chaoskit.agents.leftovers import CampaignFolder, TemporaryFolderError
-from chaoskit.agents.life import Command, Exit, Launcher, LaunchError, Life
+from chaoskit.agents.life import Clock, Command, Exit, Launcher, LaunchError, Life
 from chaoskit.agents.mark import CAMPAIGN_VARIABLE
 from chaoskit.agents.process import ProcessLauncher
 
 __all__ = [
     "CAMPAIGN_VARIABLE",
     "CampaignFolder",
+    "Clock",
     "Command",
     "Exit",
     "ForkLauncher",

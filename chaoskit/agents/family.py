@@ -5,7 +5,9 @@ ended becomes our child. A child of ours is of the life if it has the root's ses
 the life's mark, and so is all below it. Nobody else's processes are ever touched.
 
 The root is reaped last. Until then its pid can name nothing else, so that a signal to
-its group, and a look at who is in its session, are safe without further care.
+its group, and a look at who is in its session, are safe without further care. Where it
+is killed alone it is reaped at once, as a parent would; its descendants are then told
+by session and mark as before, and signalled one by one.
 """
 
 import asyncio
@@ -14,8 +16,17 @@ import signal
 from collections.abc import Iterator
 from contextlib import suppress
 
-from chaoskit.agents.life import Exit
-from chaoskit.agents.linux import Process, below, children, ended, held, look
+from chaoskit.agents.connections import holds, inode_of
+from chaoskit.agents.life import Endpoint, Exit
+from chaoskit.agents.linux import (
+    Process,
+    below,
+    children,
+    ended,
+    held,
+    is_running,
+    look,
+)
 from chaoskit.agents.mark import mark_of
 
 
@@ -26,7 +37,12 @@ class Family:
         self.pid = pid
         self._mark = mark
         self._pidfd = os.pidfd_open(pid)
+        self._root = look(pid)
         self._orphans: set[Process] = set()
+        self._alone = False
+        self._root_ended = False
+        self._root_exit: asyncio.Future[Exit] = asyncio.Future()
+        self._told_to_end = asyncio.Event()
         self.ending = asyncio.create_task(self._end())
 
     async def wait(self) -> Exit:
@@ -40,22 +56,89 @@ class Family:
 
     def strike(self) -> None:
         """Signals all of them, now; `ending` then takes its course."""
+        self._told_to_end.set()
         if self.ending.done():
             return
         others = list(self._others())
-        # The root before its children, lest it acts on seeing them die.
-        os.killpg(self.pid, signal.SIGKILL)
+        if not self._root_exit.done():
+            # The root before its children, lest it acts on seeing them die.
+            os.killpg(self.pid, signal.SIGKILL)
         for other in others:
             self._fell(other)
+
+    async def kill_one(self) -> Exit:
+        """See `Life.kill_one`."""
+        if self._root_ended or self._told_to_end.is_set():
+            return await self.wait()
+        self._alone = True
+        signal.pidfd_send_signal(self._pidfd, signal.SIGKILL)
+        return await asyncio.shield(self._root_exit)
+
+    async def signal(self, number: int) -> None:
+        """See `Life.signal`."""
+        if self._root_ended:
+            for process in self._others():
+                _send(process, number)
+        else:
+            os.killpg(self.pid, number)
+
+    async def pause(self) -> None:
+        """See `Life.pause`.
+
+        One that is inside a system call, a read of a slow disk say, stops before it
+        comes out of it: it counts as stopped, as it can do nothing more.
+        """
+        told: set[Process] = set()
+        while new := {each for each in self._all() if not each.zombie} - told:
+            for process in new:
+                _send(process, signal.SIGSTOP)
+            told |= new
+            # On another processor, for some microseconds yet.
+            while any(is_running(process.pid) for process in told):  # noqa: ASYNC110
+                await asyncio.sleep(0)
+
+    async def go_on(self) -> None:
+        """See `Life.go_on`."""
+        for process in self._all():
+            _send(process, signal.SIGCONT)
+
+    async def written(self) -> None:
+        """See `Life.written`: it writes to its files itself."""
+
+    def is_peer(self, client: Endpoint, server: Endpoint) -> bool:
+        """See `Life.is_peer`."""
+        inode = inode_of(client, server)
+        return inode is not None and holds(self.pids(), inode)
+
+    def pids(self) -> tuple[int, ...]:
+        """See `Life.pids`."""
+        return tuple(process.pid for process in self._all())
+
+    def _all(self) -> Iterator[Process]:
+        root = look(self.pid)
+        if root is not None and root == self._root:
+            yield root
+        yield from self._others()
 
     async def _end(self) -> Exit:
         try:
             await ended(self._pidfd)
+            self._root_ended = True
+            if self._alone:
+                self._root_exit.set_result(await self._exit_alone())
+                await self._told_to_end.wait()
             while await self._end_others():
                 pass
+            if self._alone:
+                return self._root_exit.result()
             return await self._exit()
         finally:
             os.close(self._pidfd)
+
+    async def _exit_alone(self) -> Exit:
+        left = {process for process in self._others() if not process.zombie}
+        self._orphans |= left
+        return await self._exit()
 
     async def _exit(self) -> Exit:
         # A debugger is told first, and nothing tells us when it knows.
@@ -86,13 +169,15 @@ class Family:
     def _others(self) -> Iterator[Process]:
         """The newest first: those that flee are at the end of the list of children."""
         for child in reversed(children(os.getpid())):
-            if child == self.pid:
+            if child == self.pid and not self._root_exit.done():
                 yield from below(child)
             elif self._owns(child) and (process := look(child)):
                 yield process
                 yield from () if process.zombie else below(child)
 
     def _owns(self, pid: int) -> bool:
+        if pid == self.pid:  # another's, which got the number of a root that is reaped
+            return False
         with suppress(ProcessLookupError):
             return os.getsid(pid) == self.pid or mark_of(pid) == self._mark
         return False
@@ -110,6 +195,11 @@ class Family:
             self._orphans.add(process)
             return True
         return False
+
+
+def _send(process: Process, number: int) -> None:
+    with suppress(ProcessLookupError, PermissionError), held(process) as pidfd:
+        signal.pidfd_send_signal(pidfd, number)
 
 
 async def _see_off(process: Process) -> None:

@@ -11,6 +11,9 @@ a fork cannot give, as against a new interpreter, is the agent's affair:
   the like, TZ, the locale) it has read from the launcher's, not from the life's.
 - its /proc/PID/environ and cmdline are the parent's.
 - modules must leave no thread running once they are imported.
+
+Lives whose clock may be set have a warm parent of their own, which was started with
+that clock: what loads at the start of a process cannot be had later.
 """
 
 import dataclasses
@@ -18,6 +21,7 @@ import re
 from collections.abc import Mapping
 from pathlib import Path
 
+from chaoskit.agents.clock import PRELOAD, WallClock
 from chaoskit.agents.family import Family
 from chaoskit.agents.life import Command
 from chaoskit.agents.nursery import Nursery
@@ -33,7 +37,8 @@ class ForkLauncher:
     A command's `argv` is not run: it is what the function finds in `sys.argv`. What it
     returns, or raises, is the exit as with `sys.exit`. The parent gets `env` as it
     imports, so the campaign's variable should be in it; lives see their own only. It
-    runs in `cwd`, from where modules are imported, as with `python -m`.
+    runs in `cwd`, from where modules are imported, as with `python -m`. `folder` is
+    where the files of its clock live; without one, no life's clock can be set.
     """
 
     def __init__(
@@ -43,9 +48,13 @@ class ForkLauncher:
         call: str,
         cwd: Path,
         env: Mapping[str, str],
+        folder: Path | None = None,
     ) -> None:
         self._python = python
-        self._nursery = Nursery(Origin((python,), (call, *preload), cwd, env))
+        self._origin = Origin((python,), (call, *preload), cwd, env)
+        self._nursery = Nursery(self._origin)
+        self._clocked: Nursery | None = None
+        self._clock = WallClock(folder)
 
     async def warm(self) -> None:
         """Imports; raises `LaunchError` with the end of the traceback."""
@@ -54,11 +63,30 @@ class ForkLauncher:
     async def start(self, command: Command) -> Family:
         """See `Launcher.start`."""
         argv = seen_by_program(command.argv, self._python)
-        return await self._nursery.start(dataclasses.replace(command, argv=argv))
+        command = dataclasses.replace(command, argv=argv)
+        if not command.clock:
+            return await self._nursery.start(command)
+        clock = self._clock.variables(command.env.get(PRELOAD))
+        command = dataclasses.replace(command, env={**command.env, **clock})
+        return await self._with_clock().start(command)
+
+    def clock(self) -> WallClock:
+        """See `Launcher.clock`."""
+        return self._clock
 
     async def close(self) -> None:
         """See `Launcher.close`."""
         await self._nursery.close()
+        if self._clocked is not None:
+            await self._clocked.close()
+
+    def _with_clock(self) -> Nursery:
+        if self._clocked is None:
+            env = self._origin.env
+            clock = self._clock.variables(env.get(PRELOAD))
+            origin = dataclasses.replace(self._origin, env={**env, **clock})
+            self._clocked = Nursery(origin)
+        return self._clocked
 
 
 def seen_by_program(argv: tuple[str, ...], python: str) -> tuple[str, ...]:

@@ -3,7 +3,7 @@
 `<tmp>/chaoskit-<uid>/<campaign id>/` holds every file of a campaign, and a file `owner`
 that its process keeps locked (flock(2)): the kernel lets go of the lock when the
 process ends, however it ends. So a folder whose lock is free has lost its owner, and
-whatever belongs to it, files and processes, is a leftover.
+whatever belongs to it, files, mounts, processes and containers, is a leftover.
 
 The folder above is locked too, while a campaign is being entered in it and while the
 siblings are gone through: nobody can see one that is made but not yet locked.
@@ -21,7 +21,9 @@ from types import TracebackType
 from typing import Self
 
 from chaoskit.agents.belongings import OWNER, end_processes
+from chaoskit.agents.docker_leftovers import remove_containers
 from chaoskit.agents.mark import CAMPAIGN_VARIABLE
+from chaoskit.agents.mounts import unmount_below
 
 _OTHERS_MAY_WRITE = stat.S_IWGRP | stat.S_IWOTH
 
@@ -175,7 +177,9 @@ def _is_ours(path: Path) -> bool:
 
 
 def _clear_away(folder: Path) -> None:
-    if end_processes(folder.name, folder):
+    # Whoever makes containers first: else one might come after the last was removed.
+    if end_processes(folder.name, folder) and remove_containers(folder):
+        unmount_below(folder)
         for parent, names, _ in os.walk(folder):
             for path in (Path(parent, name) for name in names):
                 if not path.is_symlink():

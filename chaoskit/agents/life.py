@@ -1,7 +1,7 @@
 """What a life is to the layers above: a command, a handle on it, an exit."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Protocol
 
@@ -10,13 +10,35 @@ class LaunchError(Exception):
     """A life could not be started. Its text says what was tried, and what to do."""
 
 
+Endpoint = tuple[str, int]
+"""The address of one end of a connection: host and port."""
+
+
+class Clock(Protocol):
+    """The wall clock of lives; the monotonic one is never touched."""
+
+    def set(self, seconds: float) -> None:
+        """Sets it so many seconds ahead of the real one, at once."""
+        ...
+
+    def governs(self, pid: int) -> bool:
+        """Whether it is the clock that a process sees; True for one that is gone."""
+        ...
+
+
 @dataclass(frozen=True)
 class Command:
     """What to start, and where.
 
     A relative `argv[0]` with a slash is taken from `cwd`, one without is looked up
-    on the PATH of `env`. `env` is the whole environment: nothing is added to it. The
-    output files are appended to, and created for their owner only.
+    on the PATH of `env`. `env` is the whole environment: nothing is added to it but
+    the variables of `inherit`. The output files are appended to, and created for their
+    owner only.
+
+    `inherit` names file descriptors of this process that the life gets a copy of: each
+    variable holds the number that it has in the life. `memory_bytes` is how much memory
+    each process of the life may have. `clock`: its clock may be set, by the `clock` of
+    its launcher.
     """
 
     argv: tuple[str, ...]
@@ -24,6 +46,9 @@ class Command:
     env: Mapping[str, str]
     stdout: Path
     stderr: Path
+    inherit: Mapping[str, int] = field(default_factory=dict)
+    memory_bytes: int | None = None
+    clock: bool = False
 
 
 @dataclass(frozen=True)
@@ -62,6 +87,43 @@ class Life(Protocol):
         """
         ...
 
+    async def kill_one(self) -> Exit:
+        """Sends SIGKILL to the root alone; returns its exit once it is dead.
+
+        Its descendants live on until `kill`, and so long `wait` does not return; those
+        that are alive count as orphans. In a container, where nobody outlives the first
+        process, it is `kill`.
+        """
+        ...
+
+    async def signal(self, number: int) -> None:
+        """Sends a signal to the root's group; nothing where the life has ended.
+
+        The group, not the root alone, as a terminal does on Ctrl-C and systemd does to
+        all of a service. In a container to its first process, as `docker stop` does.
+        """
+        ...
+
+    async def pause(self) -> None:
+        """Stops every process of the life where it is; returns once none runs."""
+        ...
+
+    async def go_on(self) -> None:
+        """Lets a life that was paused run on."""
+        ...
+
+    async def written(self) -> None:
+        """Returns once all that the life has written until now is in its files."""
+        ...
+
+    def is_peer(self, client: Endpoint, server: Endpoint) -> bool:
+        """Whether the client's end of a connection is the life's, by both addresses."""
+        ...
+
+    def pids(self) -> tuple[int, ...]:
+        """Every process of the life that can be seen from here, the root first."""
+        ...
+
 
 class Launcher(Protocol):
     """Starts lives."""
@@ -78,6 +140,13 @@ class Launcher(Protocol):
 
         So no message of the life can be seen by a service before its handle is here.
         Raises `LaunchError`; nothing is left of the attempt then, nor if cancelled.
+        """
+        ...
+
+    def clock(self) -> Clock:
+        """The clock of the lives that are started with `Command.clock`.
+
+        Raises `LaunchError` where a life's clock cannot be set.
         """
         ...
 

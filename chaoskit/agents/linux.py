@@ -104,6 +104,23 @@ def below(pid: int) -> Iterator[Process]:
         yield from below(child)
 
 
+def is_running(pid: int) -> bool:
+    """Whether any thread of it is on a processor, or waits for one."""
+    try:
+        threads = os.listdir(f"/proc/{pid}/task")
+    except _GONE:
+        return False
+    return any(_state(pid, thread) == b"R" for thread in threads)
+
+
+def _state(pid: int, thread: str) -> bytes:
+    try:
+        stat = Path(f"/proc/{pid}/task/{thread}/stat").read_bytes()
+    except _GONE:
+        return b"X"
+    return stat.rpartition(b")")[2].split()[0]
+
+
 @contextmanager
 def held(process: Process) -> Iterator[int]:
     """A pidfd of this very process, never of one that got its pid later.

@@ -24,6 +24,7 @@ class _Newborn:
 
     family: Family
     line: socket.socket
+    inherit: tuple[int, ...]
 
     def release(self) -> dict[str, Any]:
         """Lets it run. Empty, or why it could not.
@@ -33,7 +34,7 @@ class _Newborn:
         """
         self.line.settimeout(None)
         try:
-            self.line.sendall(b"\n")
+            socket.send_fds(self.line, [b"\n"], self.inherit)
             with self.line.makefile("rb") as lines:
                 return words(lines.readline())
         except ConnectionError:
@@ -110,7 +111,7 @@ class Nursery:
                     await family.wait()
                 raise LaunchError(not_started(command, reply))
             on_failure.pop_all()
-        return _Newborn(family, line)
+        return _Newborn(family, line, tuple(command.inherit.values()))
 
     def _next_line(self, parent: Parent) -> socket.socket:
         """The line to a life that is forked already; has the one after it forked."""
@@ -143,6 +144,8 @@ async def _ask(line: socket.socket, command: Command, mark: int) -> dict[str, An
         "stdout": str(command.stdout),
         "stderr": str(command.stderr),
         "mark": mark,
+        "memory": command.memory_bytes,
+        "inherit": list(command.inherit),
     }
     with suppress(ConnectionError):  # it may have said why before it ended
         loop = asyncio.get_running_loop()

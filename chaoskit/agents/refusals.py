@@ -35,6 +35,18 @@ def not_started(command: Command, refusal: Mapping[str, Any]) -> str:
     return _sentence(f"{what}: {refusal['reason']}", hint, command)
 
 
+def in_image(command: Command, reason: str) -> str:
+    """For a life that the docker engine did not start, with the engine's reason."""
+    program = repr(_program(command))
+    if "executable file not found" in reason or "no such file" in reason:
+        hint = "expected a program that is in the image; chaoskit adds none to it"
+        return _sentence(f"cannot run {program} in the container", hint, command)
+    if "permission denied" in reason:
+        hint = "make it executable in the image, or name its interpreter"
+        return _sentence(f"may not run {program} in the container", hint, command)
+    return _sentence(f"the container did not start: {reason}", "", command)
+
+
 def died(command: Command, lines: str) -> str:
     """For a life that vanished, or whose warm parent had."""
     return _sentence(

@@ -11,9 +11,11 @@ does: one thread, no event loop, no services.
 Without a function a life execs its command, with one it calls it. For each life the
 worker passes one end of a socket, the line, over CONTROL_FD:
 
-    worker -> life   {"argv", "env", "cwd", "stdout", "stderr", "mark"}
+    worker -> life   {"argv", "env", "cwd", "stdout", "stderr", "mark", "memory",
+                      "inherit"}
     life -> worker   {"pid"}, or {"pid", "step", "errno", "reason"} and it exits
-    worker -> life   one byte: go on; or it hangs up, and the life exits
+    worker -> life   one byte, and with it the files that are to be inherited: go on;
+                     or it hangs up, and the life exits
     life -> worker   end of file once it runs, or {"step", "errno", "reason"}
 
 The life is forked twice, so that it becomes a child of the worker, a subreaper; thus
@@ -180,10 +182,34 @@ def be_born(line: socket.socket, worker: int, live: Live) -> NoReturn:
         carry(wish["mark"])
         settle(line, wish)
         say(line, pid=os.getpid())
-        if line.recv(1):
+        if is_released(line, wish):
             live(line, wish)
     finally:
         os._exit(127)
+
+
+def is_released(line: socket.socket, wish: dict[str, Any]) -> bool:
+    """Waits for the word to go on; takes what comes with it, and its memory's limit."""
+    names = wish["inherit"]
+    word, files, _, _ = socket.recv_fds(line, 1, max(1, len(names)))
+    for name, file in zip(names, files, strict=False):
+        os.set_inheritable(file, True)
+        wish["env"][name] = str(file)
+    if wish["memory"] is not None:
+        confine(wish["memory"])
+    return bool(word)
+
+
+def confine(memory: int) -> None:
+    """Limits what each process of the life may write to, in bytes.
+
+    RLIMIT_DATA (getrlimit(2)) counts the private memory that can be written, its stacks
+    included, not the libraries and the reserves that RLIMIT_AS would count.
+    """
+    _, hard = resource.getrlimit(resource.RLIMIT_DATA)
+    if hard != resource.RLIM_INFINITY:
+        memory = min(memory, hard)
+    resource.setrlimit(resource.RLIMIT_DATA, (memory, memory))
 
 
 def settle(line: socket.socket, wish: dict[str, Any]) -> None:

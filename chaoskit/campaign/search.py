@@ -24,6 +24,7 @@ from chaoskit.explore.fresh import fresh_patterns
 from chaoskit.explore.replay import Replay
 from chaoskit.explore.sample import Sample
 from chaoskit.explore.steadiness import Steadiness, Views, steadiness
+from chaoskit.explore.strikes import Strikes
 from chaoskit.explore.sweep import Sweep
 from chaoskit.loading import Loaded
 from chaoskit.model.address import Operation
@@ -54,6 +55,7 @@ class Search:
         self._options = options
         self._pool = pool
         self._listener = listener
+        self._strikes = Strikes(self._scenario.wanted)
         self._began = time.monotonic()
         self._since = time.time()
         self._tally = Tally()
@@ -74,6 +76,7 @@ class Search:
         self._tally.baseline = baseline
         if self._is_yardstick(baseline):
             self._causes_of_clean_run = frozenset(self._tally.shown)
+            self._aim(baseline)
             views = (_views(pair[0]), _views(pair[1]))
             run_ids = (baseline.first.run_id, baseline.second.run_id)
             self._canon = self._learn(baseline, views, run_ids)
@@ -124,6 +127,20 @@ class Search:
             )
         return not tally.doubts
 
+    def _aim(self, baseline: Baseline) -> None:
+        """Lay the wanted faults over the crossings that are there."""
+        strategy = self._scenario.search.strategy
+        if strategy in (Strategy.REPLAY, Strategy.CLOSURE):
+            self._tally.seen = tuple(map(str, baseline.targets))
+            return
+        strikes = self._strikes.at(baseline.first, baseline.targets)
+        self._tally.seen = tuple(dict.fromkeys(str(fault.at) for fault in strikes))
+        for wanted in self._strikes.homeless(baseline.first, baseline.targets):
+            self._tally.doubt(
+                f"no crossing of the fault-free run can take {wanted}: it crosses "
+                f"{', '.join(_services(baseline))}; see chaoskit doc faults"
+            )
+
     def _learn(
         self, baseline: Baseline, views: tuple[Views, Views], run_ids: tuple[str, str]
     ) -> Canon:
@@ -158,18 +175,19 @@ class Search:
             )
 
     def _explorer(self, clean: Visited) -> Explorer:
-        search, faults = self._scenario.search, self._scenario.faults
+        search, strikes = self._scenario.search, self._strikes
         match search.strategy:
             case Strategy.SWEEP:
-                return Sweep(faults, search.depth)
+                return Sweep(strikes, search.depth)
             case Strategy.SAMPLE:
-                return Sample(faults, search.seed, search.trials)
+                return Sample(strikes, search.seed, search.trials)
             case Strategy.REPLAY:
                 named = tuple(map(Schedule.parse, search.schedules))
                 return Replay(self._options.schedules or named, self._options.times)
             case Strategy.CLOSURE:
                 assert self._canon is not None
-                closure = Closure(self._canon, clean.looks, search.trials)
+                wanted = {kind for kind, _ in self._scenario.wanted}
+                closure = Closure(self._canon, clean.looks, search.trials, wanted)
                 self._tally.closure = closure
                 return closure
 
@@ -196,7 +214,7 @@ class Search:
                 f"{self._beyond} worlds in which a promise was already broken were not "
                 "followed further"
             )
-        tested = tally.kills if closure is None else closure.states
+        tested = tally.fired if closure is None else closure.states
         if not tested and not tally.doubts:
             tally.doubt("no fault fired, so nothing was put to the test")
 
@@ -322,7 +340,7 @@ class Search:
     def _hint(self, trial: Trial) -> None:
         """What a schedule that never fired may have been meant to say."""
         baseline = self._tally.baseline
-        reached = [str(a) for a in baseline.targets] if baseline else []
+        reached = self._tally.seen if baseline else ()
         for fault in trial.unfired:
             if guess := did_you_mean(str(fault.at), reached):
                 self._tally.note(f"{fault.at} was not reached; {guess}")
@@ -334,6 +352,10 @@ class Search:
         tally = self._tally
         now = Progress(tally.trials, self._submitted, len(tally.shown), self._stage)
         self._listener(now)
+
+
+def _services(baseline: Baseline) -> list[str]:
+    return sorted({address.operation.service for address in baseline.targets})
 
 
 def _views(visited: Visited) -> Views:

@@ -1,5 +1,6 @@
 """The tally of a campaign: what is known so far, and the report made of it."""
 
+from collections import Counter
 from collections.abc import Iterator
 from dataclasses import dataclass, field, replace
 
@@ -9,9 +10,11 @@ from chaoskit.checks import Judgement
 from chaoskit.explore.baseline import Baseline
 from chaoskit.explore.closure import Closure
 from chaoskit.loading import Loaded
-from chaoskit.model.address import Operation
+from chaoskit.model.address import Address, Operation
+from chaoskit.model.faults import FaultKind
 from chaoskit.model.history import FaultFired, LifeEnded, Wreck
 from chaoskit.model.report import Crossings, Report, Shown
+from chaoskit.model.schedule import Fault
 from chaoskit.model.trial import SIGKILL, Trial
 from chaoskit.model.verdict import Finding, Severity
 
@@ -27,6 +30,8 @@ class Tally:
 
     trials: int = 0
     kills: int = 0
+    fired: Counter[FaultKind] = field(default_factory=Counter)
+    seen: tuple[str, ...] = ()
     shown: dict[Cause, Shown] = field(default_factory=dict)
     baseline: Baseline | None = None
     closure: Closure | None = None
@@ -66,7 +71,8 @@ class Tally:
         for remark in judgement.notes:
             self.note(remark)
         self.kills += len(trial.kills)
-        self._hit |= {str(fault.at) for fault in trial.kills}
+        self.fired.update(fault.kind for fault in trial.struck)
+        self._hit |= {str(fault.at) for fault in trial.struck}
         self._wrecks |= {wreck.state for wreck in trial.of(Wreck)}
 
     def _add_finding(self, trial: Trial, finding: Finding) -> None:
@@ -94,6 +100,7 @@ class Tally:
             strategy=search.strategy.value,
             trials=self.trials,
             kills=self.kills,
+            faults={kind.value: self.fired[kind] for kind in sorted(self.fired)},
             crossings=self._crossings(),
             wrecks=len(self._wrecks) or None,
             states=len(self.closure.states) if self.closure else None,
@@ -130,12 +137,11 @@ class Tally:
 
     def _crossings(self) -> Crossings:
         """Closure starts a recovery at every edge, by restoring what a kill leaves."""
-        if self.baseline is None:
-            return Crossings()
         seen = [
-            str(address)
-            for address in self.baseline.targets
-            if address.nth == 1 or address.operation not in self.late_periodic
+            address
+            for address in self.seen
+            if (at := Address.parse(address)).nth == 1
+            or at.operation not in self.late_periodic
         ]
         reached = set(seen) if self.closure is not None else self._hit
         missed = tuple(address for address in seen if address not in reached)
@@ -144,8 +150,11 @@ class Tally:
 
 def _unreal_kills(trial: Trial) -> Iterator[str]:
     """Kills whose life did not die of the signal, in words."""
+    fired = ((e.life, Fault.parse(e.fault)) for e in trial.of(FaultFired))
+    killed = {life for life, fault in fired if fault.ends_its_life}
     for end in trial.of(LifeEnded):
-        if end.cause == "fault" and end.signal != SIGKILL:
+        by_fault = end.cause == "fault" and end.life in killed
+        if by_fault and end.signal != SIGKILL:
             how = f"signal {end.signal}" if end.code is None else f"code {end.code}"
             yield (
                 f"life {end.life} of trial {trial.name} was to be killed and ended "

@@ -6,13 +6,14 @@ One cause is reported once: a call applied twice because its key changed is one
 finding, and so is one that was swallowed because it shared another call's key.
 """
 
+from collections import defaultdict
 from collections.abc import Iterator
 
 from chaoskit.checks.script import Group, Script, asked_turns
 from chaoskit.model.calls import Identity, identity, spoken
 from chaoskit.model.history import Applied, Crossed, Delivered
 from chaoskit.model.manifest import Guarantee, Manifest
-from chaoskit.model.scenario import Scenario, ToolClass
+from chaoskit.model.scenario import STRAY_MAIL, Scenario, ToolClass, Via
 from chaoskit.model.trial import Trial
 from chaoskit.model.verdict import Finding
 
@@ -46,11 +47,14 @@ class _Seen:
     def __init__(self, trial: Trial, group: Group) -> None:
         self.trial = trial
         self.group = group
-        name = group.identity
-        self.deliveries = [e for e in trial.of(Delivered) if identity(e) == name]
+        names = group.identities
+        sent = (e for e in trial.of(Delivered) if not e.duplicate)
+        self.deliveries = [event for event in sent if identity(event) in names]
         self.keyed = [d for d in self.deliveries if d.idempotency_key is not None]
-        applied = [e for e in trial.of(Applied) if identity(e) == name]
-        self.applied = [event for event in applied if event.first]
+        applied = [e for e in trial.of(Applied) if identity(e) in names]
+        # A key is there for the network's copies too; without one they count.
+        keyed = group.tool_class is ToolClass.KEYED
+        self.applied = [e for e in applied if e.first and (keyed or not e.duplicate)]
 
     @property
     def keys(self) -> list[str]:
@@ -91,6 +95,9 @@ def _applied_again(seen: _Seen, guarantee: Guarantee, calls: int) -> Finding:
 
 
 def _why_again(seen: _Seen) -> str:
+    if len({identity(event) for event in seen.applied}) > 1:
+        forms = dict.fromkeys(spoken(event.tool, event.args) for event in seen.applied)
+        return f" The model was asked again and said it otherwise: {', '.join(forms)}."
     if seen.group.tool_class is not ToolClass.KEYED:
         return " The tool cannot tell a repeat; the agent has to."
     if len(seen.keyed) < len(seen.deliveries):
@@ -100,12 +107,15 @@ def _why_again(seen: _Seen) -> str:
 
 
 def _unstable_key(seen: _Seen) -> Finding | None:
-    """Whether there were ever more keys than calls that the model had asked for."""
-    keys: set[str | None] = set()
+    """Whether there were ever more keys than calls that the model had asked for.
+
+    A key is known per tool: another tool, chosen in its place, may get another key.
+    """
+    keys: defaultdict[str, set[str | None]] = defaultdict(set)
     for delivery in seen.keyed:
-        keys.add(delivery.idempotency_key)
+        keys[delivery.tool].add(delivery.idempotency_key)
         calls = max(1, seen.calls_asked_for(delivery.seq))
-        if len(keys) > calls:
+        if len(keys[delivery.tool]) > calls:
             return _unstable(seen, calls)
     return None
 
@@ -133,7 +143,7 @@ def _shared_keys(trial: Trial, script: Script) -> dict[Identity, Finding]:
         if key is None or group is None:
             continue
         owner = first.setdefault((delivery.tool, key), delivery)
-        if identity(owner) != group.identity:
+        if identity(owner) not in group.identities:
             found.setdefault(group.identity, _shared(key, owner, delivery))
     for group in script.effects:
         seen = _Seen(trial, group)
@@ -190,7 +200,7 @@ def _unscripted(trial: Trial, script: Script) -> Iterator[Finding]:
         if group is not None or identity(delivery) in told:
             continue
         told.add(identity(delivery))
-        calls = [str(g) for g in script.effects if g.tool == delivery.tool]
+        calls = [str(g) for g in script.effects if _was_meant(g, delivery, script)]
         asked = ", ".join(calls) or "no call of that tool"
         call = spoken(delivery.tool, delivery.args)
         yield Finding(
@@ -203,6 +213,12 @@ def _unscripted(trial: Trial, script: Script) -> Iterator[Finding]:
             subject=call,
             events=(delivery.seq,),
         )
+
+
+def _was_meant(group: Group, delivery: Delivered, script: Script) -> bool:
+    """Whether a call that nobody asked for may have been meant as one of these."""
+    by_mail = script.scenario.tools[group.tool].via is Via.SMTP
+    return group.tool == delivery.tool or (by_mail and delivery.tool == STRAY_MAIL)
 
 
 def _place(trial: Trial, applied: Applied) -> str:

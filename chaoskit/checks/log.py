@@ -116,11 +116,16 @@ class _Newest:
         return cast(int, line.entry[self.name])
 
     def before(self, line: Logged) -> Logged | None:
-        """The line with the newest checkpoint that surely came earlier."""
+        """The line with the newest checkpoint that surely came earlier.
+
+        Not one of a later life: that took over while this one was paused, and what this
+        one still says is of a checkpoint that it knew.
+        """
         earlier = (
             each
             for each in self.lines.values()
-            if each.life < line.life or each.stream == line.stream
+            if each.life < line.life
+            or (each.life == line.life and each.stream == line.stream)
         )
         return max(earlier, key=self.id_of, default=None)
 

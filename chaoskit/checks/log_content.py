@@ -56,7 +56,8 @@ def _contents(trial: Trial, scenario: Scenario) -> Iterator[str]:
     for asked in trial.of(Asked):
         yield from asked.contents
     for call in scenario.calls():
-        yield from _texts(call.args)
+        for args in call.all_args:
+            yield from _texts(args)
     for turn in scenario.llm.script:
         if isinstance(turn, SayTurn | AskTurn):
             yield turn.say if isinstance(turn, SayTurn) else turn.ask

@@ -42,12 +42,19 @@ def _ending(trial: Trial, script: Script, manifest: Manifest) -> Iterator[Findin
         )
     elif ended.outcome == "parked":
         waits = open_turn(trial.history, script.scenario.llm.script) is not None
-        if not waits and not calls_in_doubt(trial, script, manifest):
+        if not waits and not calls_in_doubt(trial, script, manifest, parked=True):
             message = "The run parked with no open gate, no wait and no call in doubt"
             yield _ended_badly(trial, "progress/parks-for-a-reason", message)
     elif ended.outcome == "failed" and not _may_fail(trial, script, manifest):
-        message = "The run failed, and nothing that happened to it allows that"
-        yield _ended_badly(trial, "progress/fails-for-a-reason", message)
+        yield _ended_badly(trial, "progress/fails-for-a-reason", _why_not(trial))
+
+
+def _why_not(trial: Trial) -> str:
+    """Why a failure is not allowed."""
+    asked = {end.life for end in trial.of(LifeEnded) if end.cause == "asked"}
+    if trial.ended.life in asked:
+        return "The run failed because it was asked to end; it must stop or go on"
+    return "The run failed, and nothing that happened to it allows that"
 
 
 def killed_to_the_end(trial: Trial) -> bool:
@@ -65,7 +72,8 @@ def _may_fail(trial: Trial, script: Script, manifest: Manifest) -> bool:
 
 def _deaths_at_one_call(trial: Trial, script: Script) -> int:
     """The most deaths at one operation, or while one call had no result yet."""
-    struck = (fired.fault for fired in trial.of(FaultFired))
+    died = {end.life for end in trial.of(LifeEnded) if end.ending == "died"}
+    struck = (fired.fault for fired in trial.of(FaultFired) if fired.life in died)
     at = Counter(str(Fault.parse(fault).at.operation) for fault in struck)
     during = Counter(name for names in deaths(trial, script) for name in names)
     return max((at | during).values(), default=0)

@@ -1,14 +1,15 @@
 """The script as the checks see it: logical calls, recognised by tool and arguments.
 
 Two equal calls in a script are two effects that no observer can tell apart, so calls
-are judged in groups: all calls of one tool with equal arguments.
+are judged in groups: all calls of one tool with equal arguments. Where the model may
+wobble, a call has variants, and any of them is that call.
 """
 
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from functools import cached_property
 
-from chaoskit.model.calls import Identity, identity, spoken
+from chaoskit.model.calls import Identity, identities, identity, spoken
 from chaoskit.model.history import Asked, Delivered
 from chaoskit.model.scenario import LogicalCall, Scenario, ToolClass
 from chaoskit.model.trial import Trial
@@ -28,8 +29,13 @@ class Group:
 
     @property
     def identity(self) -> Identity:
-        """What their deliveries are recognised by."""
+        """What the group is named by: its first call, as the script has it."""
         return identity(self.calls[0])
+
+    @cached_property
+    def identities(self) -> frozenset[Identity]:
+        """What their deliveries are recognised by."""
+        return frozenset().union(*map(identities, self.calls))
 
     def __len__(self) -> int:
         return len(self.calls)
@@ -51,19 +57,21 @@ class Script:
 
     @cached_property
     def groups(self) -> dict[Identity, Group]:
+        """Every group, by each of its identities."""
+        return {name: group for group in self._groups for name in group.identities}
+
+    @cached_property
+    def _groups(self) -> tuple[Group, ...]:
         """Every group, in the order of its first call."""
-        found: dict[Identity, list[LogicalCall]] = {}
-        for call in self.calls:
-            found.setdefault(identity(call), []).append(call)
-        return {
-            name: Group(tuple(calls), self.tool_class(calls[0].tool))
-            for name, calls in found.items()
-        }
+        return tuple(
+            Group(tuple(calls), self.tool_class(calls[0].tool))
+            for calls in _alike(self.calls)
+        )
 
     @property
     def effects(self) -> Iterator[Group]:
         """The groups whose tools change something."""
-        return (g for g in self.groups.values() if g.tool_class is not ToolClass.READ)
+        return (g for g in self._groups if g.tool_class is not ToolClass.READ)
 
     def tool_class(self, tool: str) -> ToolClass:
         """The class that the scenario declares for a tool."""
@@ -75,6 +83,25 @@ class Script:
             declared = self.scenario.tools.get(delivery.tool)
             if declared is None or declared.cls is not ToolClass.READ:
                 yield self.groups.get(identity(delivery)), delivery
+
+
+def _alike(calls: Iterable[LogicalCall]) -> list[list[LogicalCall]]:
+    """The calls in groups that share a form, each in the script's order."""
+    found: list[list[LogicalCall]] = []
+    for call in calls:
+        forms = identities(call)
+        same = [g for g in found if any(forms & identities(other) for other in g)]
+        apart = [g for g in found if g not in same]
+        found = [*apart, [*(other for g in same for other in g), call]]
+    return sorted((sorted(group, key=_place) for group in found), key=_first_place)
+
+
+def _place(call: LogicalCall) -> tuple[int, int]:
+    return call.turn, call.position
+
+
+def _first_place(group: list[LogicalCall]) -> tuple[int, int]:
+    return _place(group[0])
 
 
 def asked_turns(events: Iterable[object]) -> Iterator[Asked]:

@@ -14,7 +14,7 @@ from chaoskit.model.verdict import Finding
 
 PROMISE = "transcript"
 
-_CALLS = re.compile(r"call_t\d+p\d+(?:, call_t\d+p\d+)*")
+_CALLS = re.compile(r"[a-z]+_t\d+p\d+(?:, [a-z]+_t\d+p\d+)*")
 _NUMBER = re.compile(r"\d+")
 
 

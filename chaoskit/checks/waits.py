@@ -1,14 +1,17 @@
 """`progress/waits-its-time`: a durable wait ends neither early nor begun anew.
 
 Its time counts from when it was first asked for. This is the one judgement that rests
-on times, so it is made where a slow machine cannot turn it.
+on times, so it is made where a slow machine cannot turn it, and not at all where a
+fault made the agent's clock jump.
 """
 
 from collections.abc import Iterator
 
 from chaoskit.checks.script import asked_turns
-from chaoskit.model.history import LifeEnded, LifeStarted
+from chaoskit.model.faults import FaultKind
+from chaoskit.model.history import FaultFired, LifeEnded, LifeStarted
 from chaoskit.model.scenario import Scenario, WaitTurn
+from chaoskit.model.schedule import Fault
 from chaoskit.model.trial import Trial
 from chaoskit.model.verdict import Finding
 from chaoskit.model.waiting import open_turn
@@ -23,9 +26,15 @@ def waits(trial: Trial, scenario: Scenario) -> Iterator[Finding]:
     """Judge every wait of one trial."""
     script = scenario.llm.script
     due = {n: t.wait for n, t in enumerate(script) if isinstance(t, WaitTurn)}
-    if due:
+    if due and not _clock_jumped(trial):
         yield from _early(trial, due)
         yield from _begun_anew(trial, scenario, due)
+
+
+def _clock_jumped(trial: Trial) -> bool:
+    """The agent may keep its times by a clock that is not ours any more."""
+    fired = (Fault.parse(event.fault) for event in trial.of(FaultFired))
+    return any(fault.kind is FaultKind.SKEW for fault in fired)
 
 
 def _early(trial: Trial, due: dict[int, float]) -> Iterator[Finding]:

@@ -11,7 +11,7 @@ from chaoskit.model.history import Applied, Asked
 from chaoskit.model.trial import Trial
 
 # What an agent may do as often as it likes without changing the outcome.
-_MAY_BE_PERIODIC = frozenset({"redis"})
+_MAY_BE_PERIODIC = frozenset({"redis", "postgres", "files"})
 
 
 @dataclass(frozen=True)

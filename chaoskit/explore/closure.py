@@ -5,6 +5,9 @@ finds. The fault-free run passes through worlds; each distinct one is a crash st
 agent is restarted in each; worlds seen during a recovery that nobody has seen join the
 queue. When the queue is empty, no further number of kills can lead anywhere new.
 
+Where a loss of power is tried too, each state with unsynced data is visited a second
+time, without that data.
+
 A recovery that comes to a world already known may stop there: the rest was, or will
 be, seen from that world. What is assumed is that memory rebuilt from equal worlds
 behaves equally.
@@ -12,12 +15,16 @@ Published ancestors of the idea are explicit-state model checkers (Holzmann's SP
 for crashes ALICE and CrashMonkey; here the states are real worlds of real servers.
 """
 
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator, Mapping
+from dataclasses import replace
 
 from chaoskit.explore.baseline import Baseline
 from chaoskit.explore.fingerprint import Canon, moving_fields
 from chaoskit.model.address import Address
-from chaoskit.model.state import WorldState
+from chaoskit.model.faults import FaultKind
+from chaoskit.model.history import FaultFired
+from chaoskit.model.schedule import Schedule
+from chaoskit.model.state import View, WorldState
 from chaoskit.model.visit import Look, Visit, Visited
 
 PATH_SHOWN_MAX = 5
@@ -26,8 +33,15 @@ PATH_SHOWN_MAX = 5
 class Closure:
     """See the module's docstring; gives up after ``limit`` states."""
 
-    def __init__(self, canon: Canon, looks: tuple[Look, ...], limit: int) -> None:
+    def __init__(
+        self,
+        canon: Canon,
+        looks: tuple[Look, ...],
+        limit: int,
+        faults: Collection[FaultKind] = (FaultKind.KILL,),
+    ) -> None:
         self.canon = canon
+        self.faults = faults
         self.limit = limit
         self.states: dict[str, WorldState] = {}
         self._baseline_looks = looks
@@ -67,8 +81,11 @@ class Closure:
         self.states[mark] = look.state
         if len(self.states) > self.limit:
             self._held_back.append(look.state)
-        else:
+            return
+        if FaultKind.KILL in self.faults:
             yield Visit(origin=look.state)
+        if FaultKind.POWERLOSS in self.faults and _has_unsynced(look.state.view):
+            yield Visit(origin=_without_power(look.state))
 
     def why_endless(self) -> str:
         """In words: what keeps changing, so that there is always a new state."""
@@ -85,6 +102,25 @@ class Closure:
             "nothing, list it under `volatile:` in the scenario; if the agent counts "
             "its lives, the states really are endless."
         )
+
+
+def _has_unsynced(view: View) -> bool:
+    files = view.get("files")
+    return isinstance(files, Mapping) and bool(files.get("unsynced"))
+
+
+def _without_power(state: WorldState) -> WorldState:
+    """The same crash, by a loss of power instead of a kill."""
+    *before, last = state.path.faults
+    fault = replace(last, kind=FaultKind.POWERLOSS)
+    *prefix, fired, ended = state.prefix
+    assert isinstance(fired, FaultFired)
+    struck = fired.model_copy(update={"fault": str(fault)})
+    return replace(
+        state,
+        path=Schedule((*before, fault)),
+        prefix=(*prefix, struck, ended),
+    )
 
 
 def _point(state: WorldState) -> str:

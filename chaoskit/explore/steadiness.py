@@ -15,6 +15,8 @@ from chaoskit.model.address import Edge, Operation
 from chaoskit.model.state import View
 from chaoskit.model.trial import Trial
 
+STORES = ("redis", "postgres", "files")
+
 Views = Mapping[str, View]
 """What was seen in a run, by address."""
 
@@ -61,7 +63,7 @@ def _changes(trial: Trial, views: Views, canon: Canon) -> dict[Operation, list[C
     for address in trial.addresses:
         view = views.get(str(address))
         now = was if view is None else canon.fields(_store(view))
-        if address.operation.service == "redis" and address.edge is Edge.AFTER:
+        if address.operation.service in STORES and address.edge == Edge.AFTER:
             differing = (path for path in was | now if was.get(path) != now.get(path))
             found.setdefault(address.operation, []).append(frozenset(differing))
         was = now
@@ -69,4 +71,4 @@ def _changes(trial: Trial, views: Views, canon: Canon) -> dict[Operation, list[C
 
 
 def _store(view: View) -> View:
-    return {"redis": view.get("redis")}
+    return {name: view[name] for name in STORES if name in view}

@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from chaoskit.loading.check import Checked, check_manifest, check_scenario, first_gate
+from chaoskit.loading.kept_disk import beyond_a_kept_disk
 from chaoskit.loading.nodes import Node
 from chaoskit.loading.schema import Kind, schema
 from chaoskit.model.errors import InputError, Problem
@@ -43,7 +44,9 @@ def load_scenario(
         raise InputError(scenario.problems)
     manifest = check_manifest(manifest_path, store)
     found = manifest.problems if agent else _blamed(manifest, manifest_path, written)
-    problems = (*scenario.problems, *found, *_unanswerable(scenario, manifest))
+    beyond = beyond_a_kept_disk(scenario.root, manifest.root)
+    unanswerable = _unanswerable(scenario, manifest)
+    problems = (*scenario.problems, *found, *unanswerable, *beyond)
     if problems or scenario.model is None or manifest.model is None:
         raise InputError(problems)
     return Loaded(scenario.model, manifest.model, path, manifest_path)
@@ -69,7 +72,7 @@ def _blamed(
 def _unanswerable(
     scenario: Checked[Scenario], manifest: Checked[Manifest]
 ) -> tuple[Problem, ...]:
-    """The one rule between the two files."""
+    """A gate of the scenario needs a command of the manifest."""
     gate = first_gate(scenario.root) if scenario.root else None
     if gate is None or manifest.root is None:
         return ()

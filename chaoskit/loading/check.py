@@ -13,14 +13,31 @@ from chaoskit.loading.sugar import in_full
 from chaoskit.loading.text import read_text
 from chaoskit.loading.yaml_source import Document, parse
 from chaoskit.model.errors import Flaw, InputError, Problem
-from chaoskit.model.manifest import Exits, Launch, Manifest, Store, manifest_flaws
-from chaoskit.model.scenario import Scenario, Turn, scenario_flaws
+from chaoskit.model.manifest import (
+    COMMANDS,
+    Exits,
+    Launch,
+    Manifest,
+    Store,
+    manifest_flaws,
+)
+from chaoskit.model.scenario import (
+    FaultText,
+    Scenario,
+    Strategy,
+    Turn,
+    scenario_flaws,
+    search_flaws,
+)
 
 M = TypeVar("M", bound=BaseModel)
 T = TypeVar("T")
 
 TURN: TypeAdapter[Turn] = TypeAdapter(Turn)
 EXITS = TypeAdapter(Exits)
+FAULT: TypeAdapter[str] = TypeAdapter(FaultText)
+STRATEGY = TypeAdapter(Strategy)
+LAUNCH = TypeAdapter(Launch)
 
 
 @dataclass(frozen=True)
@@ -102,21 +119,41 @@ def _script(scenario: Node) -> tuple[Node, ...]:
 def _scenario_flaws(root: Node) -> Iterator[Flaw]:
     turns = [_salvaged(TURN, turn) for turn in _script(root)]
     tools = root.entries["tools"].value if "tools" in root.entries else {}
+    classes = (
+        {name: _class(tool) for name, tool in tools.items()}
+        if (isinstance(tools, Mapping))
+        else None
+    )
     human = root.entries["human"].value if "human" in root.entries else ()
-    return scenario_flaws(
+    yield from scenario_flaws(
         turns,
-        tools if isinstance(tools, Mapping) else None,
+        classes,
         len(human) if isinstance(human, tuple) else None,
+    )
+    strategy, missing = deepest(root, ("search", "strategy"))
+    faults = root.entries["faults"].items if "faults" in root.entries else ()
+    yield from search_flaws(
+        None if missing else _salvaged(STRATEGY, strategy),
+        [_salvaged(FAULT, fault) for fault in faults],
     )
 
 
+def _class(tool: Node) -> object:
+    return tool.entries["class"].value if "class" in tool.entries else None
+
+
 def _manifest_flaws(root: Node) -> Iterator[Flaw]:
-    launch, fork = root.entries.get("launch"), root.entries.get("fork")
-    forks = launch is not None and launch.value == Launch.FORK
-    exits = root.entries.get("exits")
-    known = _salvaged(EXITS, exits) if exits else None
-    lacks_fork = forks and (fork is None or fork.value is None)
-    return manifest_flaws(known or Exits(), lacks_fork=lacks_fork)
+    exits, launch = root.entries.get("exits"), root.entries.get("launch")
+    return manifest_flaws(
+        (_salvaged(EXITS, exits) if exits else None) or Exits(),
+        _salvaged(LAUNCH, launch) if launch else None,
+        {key for key, node in root.entries.items() if node.value is not None},
+        {key: _words(root.entries[key]) for key in COMMANDS if key in root.entries},
+    )
+
+
+def _words(command: Node) -> tuple[object, ...]:
+    return tuple(node.value for node in command.items)
 
 
 def _salvaged(adapter: TypeAdapter[T], node: Node) -> T | None:

@@ -6,9 +6,22 @@ from typing import NamedTuple
 
 from pydantic import BaseModel
 
-from chaoskit.model.faults import FaultKind
-from chaoskit.model.manifest import Capability, Guarantee, Launch, Manifest, Store
-from chaoskit.model.scenario import PromiseId, Strategy, ToolClass
+from chaoskit.model.manifest import (
+    Capability,
+    Disk,
+    Guarantee,
+    Launch,
+    Manifest,
+    Store,
+)
+from chaoskit.model.scenario import (
+    PostgresDurability,
+    PromiseId,
+    RedisDurability,
+    Strategy,
+    ToolClass,
+    Via,
+)
 from chaoskit.model.script import Wobble
 
 
@@ -21,30 +34,26 @@ class Choice(NamedTuple):
 
 CHOICES: Mapping[type[StrEnum], Choice] = {
     ToolClass: Choice("a tool's class"),
+    Via: Choice("a way to call a tool"),
     Guarantee: Choice("a guarantee"),
     Capability: Choice("a capability"),
-    Launch: Choice("a way to launch", ("docker",)),
+    Launch: Choice("a way to launch"),
+    Disk: Choice("what becomes of a container's disk"),
     Store: Choice("a store", ("sqlite", "postgres", "files")),
     Strategy: Choice("a strategy", ("treadmill", "fuzz")),
-    Wobble: Choice("a wobble", ("wording", "arguments", "choice")),
+    Wobble: Choice("a wobble"),
     PromiseId: Choice(
         "a promise",
         ("answer", "cost", "store", "fence", "human", "loud", "secrets"),
     ),
-    FaultKind: Choice(
-        "a fault",
-        (
-            *("kill_one", "term", "int", "pause", "drop_reply", "refuse", "error"),
-            *("delay", "tear", "duplicate", "restart", "rollback", "expire", "full"),
-            *("powerloss", "skew"),
-        ),
-    ),
+    RedisDurability: Choice("what Redis keeps"),
+    PostgresDurability: Choice("whether a commit waits for the disk"),
 }
 
 KEYS: Mapping[type[BaseModel], tuple[str, ...]] = {
-    Manifest: ("submit", "status", "processes", "docker")
+    Manifest: ("submit", "status", "processes")
 }
-"""Keys of a mapping that are still to come: long-lived agents, containers."""
+"""Keys of a mapping that are still to come: long-lived agents."""
 
 
 def not_yet(name: str) -> str:

@@ -11,13 +11,28 @@ Kind = Literal["scenario", "manifest"]
 DIALECT = "https://json-schema.org/draft/2020-12/schema"
 
 _CALL = {
-    "description": "One tool with its arguments: {tool: {argument: value}}.",
+    "description": "One tool with its arguments, {tool: {argument: value}}; under `or` "
+    "other arguments of the same call, for `wobble: arguments`.",
     "type": "object",
+    "properties": {
+        "or": {
+            "description": "Other arguments of the same call.",
+            "type": "array",
+            "items": {"type": "object"},
+            "minItems": 1,
+        }
+    },
     "propertyNames": {"pattern": f"^(?:{TOOL_NAME})$"},
     "additionalProperties": {"type": "object"},
     "minProperties": 1,
-    "maxProperties": 1,
+    "oneOf": [
+        {"maxProperties": 1, "not": {"required": ["or"]}},
+        {"minProperties": 2, "maxProperties": 2, "required": ["or"]},
+    ],
 }
+
+
+_STEPS = {"type": "array", "items": {"$ref": "#/$defs/Step"}, "minItems": 1}
 
 
 def schema(kind: Kind) -> dict[str, Any]:
@@ -37,7 +52,11 @@ def _add_shorthand(definitions: dict[str, Any]) -> None:
     definitions["Call"] = _CALL
     call = definitions["CallTurn"]["properties"]["call"]
     parallel = {key: call.pop(key) for key in ("type", "items", "minItems")}
-    call["anyOf"] = [{"$ref": "#/$defs/Call"}, parallel]
+    step = {"anyOf": [{"$ref": "#/$defs/Call"}, parallel]}
+    call |= step
+    definitions["CallTurn"]["properties"]["or"] |= _STEPS
+    definitions["CallTurn"]["properties"]["or"].pop("anyOf", None)
+    definitions["Step"] = step
     tool = definitions["Tool"]
     definitions["ToolInFull"] = tool
     choices = [{"$ref": "#/$defs/ToolClass"}, {"$ref": "#/$defs/ToolInFull"}]

@@ -13,6 +13,8 @@ from chaoskit.model.errors import InputError, Problem, did_you_mean
 from chaoskit.model.script import TURNS
 
 KINDS = ", ".join(TURNS)
+OTHERS = "or"
+"""What else a call or a step may be, where the model wobbles."""
 
 
 def in_full(scenario: Node) -> tuple[Node, tuple[Problem, ...]]:
@@ -63,12 +65,20 @@ def _turn(node: Node) -> Node:
         if kind is None:
             guess = did_you_mean(key, TURNS)
             raise _Wrong(entry.key_problem(key, f"one of {KINDS}", guess))
-        if key != kind:
+        if key != kind and (kind, key) != ("call", OTHERS):
             only = f"nothing beside `{kind}` in this turn"
             raise _Wrong(entry.key_problem(key, only, "begin each turn with a dash"))
     if kind is None:
         raise _Wrong(node.problem(f"a turn: one of {KINDS}", 'as in `say: "Done."`'))
-    return replace(_changed(node, "call", _calls), text=node.shown())
+    steps = _changed(_changed(node, "call", _calls), OTHERS, _steps)
+    return replace(steps, text=node.shown())
+
+
+def _steps(node: Node) -> Node:
+    if not isinstance(node.value, tuple):
+        remedy = "as in `or: [{take_bus: {}}]` below `call: {take_train: {}}`"
+        raise _Wrong(node.problem("a list of other steps, each as `call`", remedy))
+    return _each(node, _calls)
 
 
 def _calls(node: Node) -> Node:
@@ -78,16 +88,27 @@ def _calls(node: Node) -> Node:
 
 
 def _call(node: Node) -> Node:
-    if len(node.entries) != 1:
+    others = node.entries.get(OTHERS)
+    named = [(name, args) for name, args in node.entries.items() if name != OTHERS]
+    if len(named) != 1:
         shape = "one tool with its arguments, {tool: {argument: value}}"
         parallel = "parallel calls are a list: [{tool: {...}}, {tool: {...}}]"
         raise _Wrong(node.problem(shape, parallel if node.entries else None))
-    ((name, args),) = node.entries.items()
-    if not isinstance(args.value, dict):
-        none = f"a call without arguments is {{{name}: {{}}}}"
-        raise _Wrong(args.problem("arguments by name, {argument: value}", none))
+    ((name, args),) = named
+    for each in (args, *_other_arguments(others)):
+        if not isinstance(each.value, dict):
+            none = f"a call without arguments is {{{name}: {{}}}}"
+            raise _Wrong(each.problem("arguments by name, {argument: value}", none))
     tool = Node(name, args.path, args.key_place, args.key_place)
-    return replace(node, value={"tool": tool, "args": args})
+    value = {"tool": tool, "args": args}
+    return replace(node, value=value | ({OTHERS: others} if others else {}))
+
+
+def _other_arguments(node: Node | None) -> tuple[Node, ...]:
+    if node is None or isinstance(node.value, tuple):
+        return node.items if node else ()
+    remedy = "as in {hold_seat: {seat: 12A}, or: [{seat: 12a}]}"
+    raise _Wrong(node.problem("a list of other arguments of the same call", remedy))
 
 
 class _Wrong(InputError):

@@ -1,34 +1,67 @@
 """Addresses: where in a run a message crosses the gate.
 
 The text form is ``life:service.op[key]#nth:edge``, for example
-``0:tools.charge_card[o-1]#1:after``. Counting is per operation and life, never
+``0:tools.charge_card[o-1]#1:after``; an edge inside a reply that is sent in pieces is
+``part:3``, after the third of them. Counting is per operation and life, never
 global, so an address stays true when parallel calls change places.
 """
 
 import re
 from dataclasses import dataclass, replace
-from enum import StrEnum
-from functools import cached_property
+from functools import cached_property, lru_cache
+from typing import ClassVar
 from urllib.parse import quote, unquote
 
 EVERY_LIFE = "*"
 
 _TEXT = re.compile(
     r"(?P<life>\*|[0-9]{1,9}):(?P<service>[a-z]+)\.(?P<op>[^\s\[\]#:]+)"
-    r"(?:\[(?P<key>[^\s\[\]#]*)\])?#(?P<nth>[1-9][0-9]{0,8}):(?P<edge>[a-z]+)"
+    r"(?:\[(?P<key>[^\s\[\]#]*)\])?#(?P<nth>[1-9][0-9]{0,8})"
+    r":(?P<edge>[a-z]+(?::[0-9]+)?)"
 )
 # Printable and not structural: these stand as they are inside the brackets.
 _PLAIN = "".join(c for c in map(chr, range(33, 127)) if c not in "%[]#")
 _PLAIN_OP = _PLAIN.replace(":", "")
 
 
-class Edge(StrEnum):
-    """The side of the service on which the message is held."""
+@dataclass(frozen=True, slots=True, order=True)
+class Edge:
+    """Where a message is held; ``part`` is None for the two sides of the service."""
 
-    BEFORE = "before"
+    name: str
+    part: int | None = None
+
+    BEFORE: ClassVar["Edge"]
     """The request is whole; nothing is applied."""
-    AFTER = "after"
+    AFTER: ClassVar["Edge"]
     """The request is applied; the reply is withheld."""
+
+    @classmethod
+    def of_part(cls, pieces: int) -> "Edge":
+        """So many pieces of the reply (or bytes of a write) have passed, no more."""
+        return cls("part", pieces)
+
+    def __str__(self) -> str:
+        return self.name if self.part is None else f"{self.name}:{self.part}"
+
+    @classmethod
+    def parse(cls, text: str) -> "Edge":
+        """Read the text form; ValueError says what was expected."""
+        name, _, number = text.partition(":")
+        if name == "part" and number and int(number) > 0:
+            return cls.of_part(int(number))
+        if text in ("before", "after"):
+            return cls(text)
+        raise ValueError(f"{text!r} is no edge; expected before, after or part:K")
+
+
+Edge.BEFORE = Edge("before")
+Edge.AFTER = Edge("after")
+
+
+@lru_cache(maxsize=1024)
+def _quoted(text: str, plain: str) -> str:
+    return quote(text, safe=plain)
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,8 +73,8 @@ class Operation:
     key: str | None = None
 
     def __str__(self) -> str:
-        brackets = "" if self.key is None else f"[{quote(self.key, safe=_PLAIN)}]"
-        return f"{self.service}.{quote(self.op, safe=_PLAIN_OP)}{brackets}"
+        brackets = "" if self.key is None else f"[{_quoted(self.key, _PLAIN)}]"
+        return f"{self.service}.{_quoted(self.op, _PLAIN_OP)}{brackets}"
 
 
 @dataclass(frozen=True)
@@ -76,6 +109,7 @@ class Address:
         return replace(self, life=None)
 
     @classmethod
+    @lru_cache(maxsize=2**16)
     def parse(cls, text: str) -> "Address":
         """Read the text form.
 
@@ -89,14 +123,14 @@ class Address:
                 "for example 0:tools.charge_card[o-1]#1:after"
             )
         life, edge, key = found["life"], found["edge"], found["key"]
-        if edge not in list(Edge):
-            raise ValueError(
-                f"{text!r} has the edge {edge!r}; expected before or after"
-            )
+        try:
+            held = Edge.parse(edge)
+        except ValueError as wrong:
+            raise ValueError(f"{text!r}: {wrong}") from None
         operation = Operation(
             found["service"],
             unquote(found["op"]),
             None if key is None else unquote(key),
         )
         number = None if life == EVERY_LIFE else int(life)
-        return cls(number, operation, int(found["nth"]), Edge(edge))
+        return cls(number, operation, int(found["nth"]), held)

@@ -31,6 +31,12 @@ def identity(call: LogicalCall | Delivered | Applied) -> Identity:
     return call.tool, canonical(call.args)
 
 
+def identities(call: LogicalCall) -> frozenset[Identity]:
+    """What a call of the script is recognised by: each of its variants."""
+    forms = {(form.tool, canonical(form.args)) for form in call.variants}
+    return frozenset({identity(call), *forms})
+
+
 def spoken(tool: str, args: dict[str, JsonValue]) -> str:
     """The call as a person would write it: ``charge_card(order='o-1')``."""
     return f"{tool}({', '.join(f'{name}={value!r}' for name, value in args.items())})"

@@ -21,7 +21,7 @@ from pydantic import (
 from chaoskit.model.address import Address
 
 Purpose = Literal["start", "resume", "answer", "again"]
-Cause = Literal["itself", "fault", "limit", "restored", "cut"]
+Cause = Literal["itself", "fault", "asked", "limit", "restored", "cut"]
 Ending = Literal["done", "parked", "failed", "died"]
 Outcome = Literal["done", "parked", "failed", "endless", "cut"]
 
@@ -45,7 +45,8 @@ class LifeStarted(_Event):
 class LifeEnded(_Event):
     """A life is over: reaped, with nothing of it left alive.
 
-    ``cause`` says what ended it: ``itself``, a scheduled ``fault``, a time ``limit``,
+    ``cause`` says what ended it: ``itself``, a scheduled ``fault``, a ``term`` or
+    ``int`` that had ``asked`` it to, in its own way or after its grace, a time ``limit``,
     ``restored`` (its crash is a snapshot that was taken in an earlier trial), or
     ``cut`` (the harness had seen enough). ``orphans`` counts descendants that outlived
     the root process and were ended with it. ``tail`` holds its last lines of output.
@@ -62,12 +63,26 @@ class LifeEnded(_Event):
     output: str = ""
 
 
+class LifeContinued(_Event):
+    """A life that was paused runs on: the one that took over has ended, or parked.
+
+    The message at which it was paused is delivered now.
+    """
+
+    kind: Literal["life.continued"] = "life.continued"
+
+
 class Crossed(_Event):
-    """A message reached an edge. ``late``: its life was already over."""
+    """A message reached an edge.
+
+    ``late``: its life was already over. ``pieces``: how many pieces its reply has, or
+    bytes its write, where it can be cut between them.
+    """
 
     kind: Literal["crossed"] = "crossed"
     address: str
     late: bool = False
+    pieces: int | None = None
 
     @property
     def at(self) -> Address:
@@ -85,13 +100,15 @@ class FaultFired(_Event):
 class Asked(_Event):
     """A request to the model.
 
-    ``turn`` is the place in the script that it was answered from; ``carried`` names the
-    calls, as ``turn.position``, whose results it holds; ``contents`` are the texts of
-    its messages that no earlier request of the trial held. ``problem`` is why it was
-    refused. ``past_end``: the script was already over.
+    ``op`` is the operation that it crosses as; ``turn`` is the place in the script that
+    it was answered from; ``carried`` names the calls, as ``turn.position``, whose
+    results it holds; ``contents`` are the texts of its messages that no earlier request
+    of the trial held. ``problem`` is why it was refused. ``past_end``: the script was
+    already over.
     """
 
     kind: Literal["asked"] = "asked"
+    op: str = "chat"
     turn: int
     carried: tuple[str, ...] = ()
     contents: tuple[str, ...] = ()
@@ -105,6 +122,7 @@ class Delivered(_Event):
     """A call reached a tool, whole; it may or may not be applied later.
 
     ``message`` is unique in the trial and joins a delivery to its application.
+    ``duplicate``: the network delivered it twice, and this is the second time.
     """
 
     kind: Literal["delivered"] = "delivered"
@@ -112,6 +130,7 @@ class Delivered(_Event):
     tool: str
     args: dict[str, JsonValue]
     idempotency_key: str | None = None
+    duplicate: bool = False
 
 
 class Applied(_Event):
@@ -124,6 +143,7 @@ class Applied(_Event):
     idempotency_key: str | None = None
     first: bool = True
     late: bool = False
+    duplicate: bool = False
 
 
 LOGGED_DEPTH_MAX = 50
@@ -176,6 +196,7 @@ class RunEnded(_Event):
 EVENTS = (
     LifeStarted,
     LifeEnded,
+    LifeContinued,
     Crossed,
     FaultFired,
     Asked,
@@ -190,6 +211,7 @@ EVENTS = (
 Event = Annotated[
     LifeStarted
     | LifeEnded
+    | LifeContinued
     | Crossed
     | FaultFired
     | Asked

@@ -1,6 +1,6 @@
 """The manifest: how to run an agent, and its promises. Section 1 of the contract."""
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from enum import StrEnum
 from typing import Annotated, Self
 
@@ -21,6 +21,14 @@ class Launch(StrEnum):
 
     PROCESS = "process"
     FORK = "fork"
+    DOCKER = "docker"
+
+
+class Disk(StrEnum):
+    """What a life in a container finds on the container's own disk."""
+
+    FRESH = "fresh"
+    KEEP = "keep"
 
 
 class Store(StrEnum):
@@ -117,6 +125,15 @@ class Fork(Frozen):
     """The function that each life runs, as `module:function`."""
 
 
+class Docker(Frozen):
+    """How a life is run in a container."""
+
+    image: Text
+    """The image's name; the engine has it already, and nothing is pulled."""
+    disk: Disk = Disk.FRESH
+    """fresh: each life is a new container; keep: the lives of a run share its disk."""
+
+
 class Manifest(Frozen):
     """An agent as chaoskit sees it: commands, exit codes and promises."""
 
@@ -125,7 +142,7 @@ class Manifest(Frozen):
     version: Text | None = None
     """Goes on the certificate."""
     launch: Launch
-    """How a life comes to be: process or fork."""
+    """How a life comes to be: process, fork or docker."""
     start: Command
     """Starts the first life of a run."""
     resume: Command | None = None
@@ -148,20 +165,55 @@ class Manifest(Frozen):
     """Variables added to the environment of each life."""
     fork: Fork | None = None
     """How a life is forked; needed when `launch` is fork."""
+    docker: Docker | None = None
+    """How a life is run in a container; needed when `launch` is docker."""
 
     @model_validator(mode="after")
     def _holds_together(self) -> Self:
-        lacks_fork = self.launch is Launch.FORK and self.fork is None
-        for first in manifest_flaws(self.exits, lacks_fork=lacks_fork):
+        given = {name for name in LAUNCHED_BY.values() if getattr(self, name)}
+        words = {name: getattr(self, name) or () for name in COMMANDS}
+        for first in manifest_flaws(self.exits, self.launch, given, words):
             raise flaw(str(first), first.hint)
         return self
 
 
-def manifest_flaws(exits: Exits, *, lacks_fork: bool) -> Iterator[Flaw]:
-    """The rules between fields."""
-    if lacks_fork:
-        example = 'fork: {preload: [my_agent], call: "my_agent:main"}'
-        yield Flaw(("fork",), "`fork`, since `launch` is fork", f"add `{example}`")
+COMMANDS = ("start", "resume", "answer", "inspect")
+LAUNCHED_BY: Mapping[Launch, str] = {Launch.FORK: "fork", Launch.DOCKER: "docker"}
+"""The key that a way to launch needs."""
+
+_EXAMPLES = {
+    "fork": 'fork: {preload: [my_agent], call: "my_agent:main"}',
+    "docker": "docker: {image: my-agent, disk: fresh}",
+}
+
+
+def manifest_flaws(
+    exits: Exits,
+    launch: Launch | None,
+    given: Collection[str],
+    commands: Mapping[str, Sequence[object]],
+) -> Iterator[Flaw]:
+    """The rules between fields; `given` are the keys that the manifest has."""
+    needed = LAUNCHED_BY.get(launch) if launch else None
+    if needed and needed not in given:
+        expected = f"`{needed}`, since `launch` is {needed}"
+        yield Flaw((needed,), expected, f"add `{_EXAMPLES[needed]}`")
+    if launch is Launch.DOCKER:
+        yield from _of_this_machine(commands)
+    yield from _exits_shared(exits)
+
+
+def _of_this_machine(commands: Mapping[str, Sequence[object]]) -> Iterator[Flaw]:
+    """Words that mean nothing in a container."""
+    for command, words in commands.items():
+        for index, word in enumerate(words):
+            if isinstance(word, str) and "{python}" in word.replace("{{", ""):
+                expected = "a program of the image, since `launch` is docker"
+                hint = "{python} is the interpreter chaoskit runs on; write `python`"
+                yield Flaw((command, index), expected, hint)
+
+
+def _exits_shared(exits: Exits) -> Iterator[Flaw]:
     seen: dict[int, str] = {}
     ends: Mapping[str, tuple[int, ...]] = exits.model_dump()
     for end, codes in ends.items():

@@ -1,7 +1,8 @@
 """The report of a campaign: what was tried, what was found, and what it proves."""
 
 import shlex
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, field
 
 from chaoskit.model.schedule import Schedule
 from chaoskit.model.verdict import Finding, Severity, Verdict
@@ -54,6 +55,7 @@ class Crossings:
 class Report:
     """Everything that a campaign leaves, for people and for programs.
 
+    ``faults`` counts those that struck, by kind; ``kills`` are those that kill.
     ``wrecks`` counts the different worlds that kills left behind; ``states`` and
     ``depth`` are the closure's; ``volatile`` are the fields that were found to differ
     between any two runs, and so make no world a different one. ``overrides`` are the
@@ -69,6 +71,7 @@ class Report:
     strategy: str
     trials: int = 0
     kills: int = 0
+    faults: Mapping[str, int] = field(default_factory=dict)
     crossings: Crossings = Crossings()
     wrecks: int | None = None
     states: int | None = None

@@ -1,45 +1,79 @@
 """Schedules: the faults of one trial, and the order among schedules.
 
 A schedule and a scenario are all it takes to run a trial again. Its text form joins
-faults with `` + ``: ``kill@0:tools.pay[o-1]#1:after + kill@1:llm.chat#1:before``.
+faults with `` + ``: ``kill@0:tools.pay[o-1]#1:after + error(429)@1:llm.chat#1:before``.
 """
 
+import re
 from dataclasses import dataclass
 from functools import cached_property
+from urllib.parse import quote, unquote
 
 from chaoskit.model.address import Address, Edge
-from chaoskit.model.faults import FaultKind
+from chaoskit.model.fault_table import cell, flaw_of
+from chaoskit.model.faults import Cell, FaultKind, kind_of
 
 JOINT = " + "
+KILLS = frozenset({FaultKind.KILL, FaultKind.KILL_ONE, FaultKind.POWERLOSS})
+"""The faults by which a process dies of SIGKILL."""
+
+_TEXT = re.compile(
+    r"(?P<kind>[^@(]*)(?:\((?P<argument>[^()\s]*)\))?@(?P<at>.*)", re.DOTALL
+)
+_PLAIN = "".join(c for c in map(chr, range(33, 127)) if c not in "%()@")
 
 
 @dataclass(frozen=True)
 class Fault:
-    """One fault at one address."""
+    """One fault at one address; ``argument`` is None where the default is meant."""
 
     kind: FaultKind
     at: Address
+    argument: str | None = None
 
     @cached_property
     def text(self) -> str:
-        """The text form, ``kill@0:llm.chat#1:before``."""
-        return f"{self.kind}@{self.at}"
+        """The text form, ``error(429)@0:llm.chat#1:before``."""
+        if self.argument is None:
+            return f"{self.kind}@{self.at}"
+        return f"{self.kind}({quote(self.argument, safe=_PLAIN)})@{self.at}"
 
     def __str__(self) -> str:
         return self.text
 
+    @property
+    def ends_its_life(self) -> bool:
+        """Whether the life that meets it is killed there."""
+        is_torn_write = (
+            self.kind is FaultKind.TEAR and self.at.operation.service == "files"
+        )
+        return self.kind in KILLS or is_torn_write
+
+    @property
+    def chosen(self) -> str | None:
+        """The argument, or the default of the fault on this operation."""
+        found = cell(self.kind, self.at.operation)
+        default = found.default if isinstance(found, Cell) else None
+        return default if self.argument is None else self.argument
+
     @classmethod
     def parse(cls, text: str) -> "Fault":
         """Read the text form; ValueError says what was expected."""
-        kind, separator, address = text.strip().partition("@")
-        if not separator:
-            raise ValueError(f"{text!r} is not a fault; expected KIND@ADDRESS")
-        if kind not in list(FaultKind):
-            known = ", ".join(FaultKind)
+        found = _TEXT.fullmatch(text.strip())
+        if found is None:
             raise ValueError(
-                f"{kind!r} is no fault that this version can inject; it has: {known}"
+                f"{text!r} is not a fault; expected KIND@ADDRESS or "
+                "KIND(ARGUMENT)@ADDRESS"
             )
-        return cls(FaultKind(kind), Address.parse(address))
+        kind, argument = kind_of(found["kind"]), found["argument"]
+        fault = cls(
+            kind,
+            Address.parse(found["at"]),
+            None if argument is None else unquote(argument),
+        )
+        if flaw := flaw_of(kind, fault.argument, fault.at):
+            raise ValueError(flaw)
+        return fault
 
 
 @dataclass(frozen=True)
@@ -86,4 +120,8 @@ def _fault_order(fault: Fault) -> tuple[object, ...]:
     asked = at.operation
     # No key at all comes before the empty one: two schedules are never equal in order.
     place = (asked.service, asked.op, asked.key is not None, asked.key or "", at.nth)
-    return life, *place, at.edge is Edge.AFTER, fault.kind.value
+    edge = _EDGES.index(at.edge.name), at.edge.part or 0
+    return life, *place, *edge, fault.kind.value, fault.argument or ""
+
+
+_EDGES = (Edge.BEFORE.name, Edge.AFTER.name, Edge.of_part(1).name)

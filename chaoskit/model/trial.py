@@ -58,16 +58,39 @@ class Trial:
     @cached_property
     def addresses(self) -> tuple[Address, ...]:
         """Every crossing in time, in order, but those of the life after ``done``."""
-        crossed = (c for c in self.of(Crossed) if not c.late and c.life != self.again)
-        return tuple(c.at for c in crossed)
+        return tuple(crossed.at for crossed in self.crossed)
+
+    @cached_property
+    def crossed(self) -> tuple[Crossed, ...]:
+        """The events of the `addresses`; a place inside a reply is none of them."""
+        return tuple(
+            crossed
+            for crossed in self.of(Crossed)
+            if not crossed.late
+            and crossed.life != self.again
+            and crossed.at.edge.part is None
+        )
+
+    @cached_property
+    def pieces(self) -> dict[str, int]:
+        """How many pieces the message at an address has, where it can be cut."""
+        return {c.address: c.pieces for c in self.of(Crossed) if c.pieces is not None}
+
+    @cached_property
+    def struck(self) -> tuple[Fault, ...]:
+        """The faults that really struck: they fired, and a kill's life died of it."""
+        kills = set(self.kills)
+        fired = (Fault.parse(event.fault) for event in self.of(FaultFired))
+        return tuple(f for f in fired if not f.ends_its_life or f in kills)
 
     @cached_property
     def kills(self) -> tuple[Fault, ...]:
-        """The faults that fired and whose life really died of the signal."""
+        """The kills that fired and whose life really died of the signal."""
         died = {
             end.life
             for end in self.of(LifeEnded)
             if end.cause == "fault" and end.signal == SIGKILL
         }
         fired = (event for event in self.of(FaultFired) if event.life in died)
-        return tuple(Fault.parse(event.fault) for event in fired)
+        faults = (Fault.parse(event.fault) for event in fired)
+        return tuple(fault for fault in faults if fault.ends_its_life)

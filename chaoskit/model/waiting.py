@@ -27,14 +27,15 @@ class _Gates:
     script: Sequence[Turn]
     open: int | None = None
     _before_last_crossing: int | None = None
-    _counts: Counter[int] = field(default_factory=Counter)
-    _asked: dict[tuple[int, int], Asked] = field(default_factory=dict)
+    _counts: Counter[tuple[int, str]] = field(default_factory=Counter)
+    _asked: dict[tuple[int, str, int], Asked] = field(default_factory=dict)
 
     def take(self, event: Event) -> None:
         match event:
             case Asked():
-                self._counts[event.life] += 1
-                self._asked[event.life, self._counts[event.life]] = event
+                self._counts[event.life, event.op] += 1
+                nth = self._counts[event.life, event.op]
+                self._asked[event.life, event.op, nth] = event
             case Crossed(late=False):
                 self._before_last_crossing = self.open
                 self._cross(event.life, event.at)
@@ -43,12 +44,12 @@ class _Gates:
                 self.open = self._before_last_crossing
 
     def _cross(self, life: int, at: Address) -> None:
-        asked = self._asked.get((life, at.nth))
+        asked = self._asked.get((life, at.operation.op, at.nth))
         if at.operation.service != "llm" or asked is None or asked.problem:
             return
-        if at.edge is Edge.BEFORE and f"{self.open}.0" in asked.carried:
+        if at.edge == Edge.BEFORE and f"{self.open}.0" in asked.carried:
             self.open = None
-        elif at.edge is Edge.AFTER and self._is_gate(asked.turn):
+        elif at.edge == Edge.AFTER and self._is_gate(asked.turn):
             self.open = asked.turn
 
     def _is_gate(self, turn: int) -> bool:

@@ -26,6 +26,7 @@ def _fields(report: Report) -> dict[str, JsonValue]:
         "verdict": str(report.verdict),
         "trials": report.trials,
         "kills": report.kills,
+        "faults": dict(report.faults),
         "crossings": {
             "seen": report.crossings.seen,
             "hit": report.crossings.hit,

@@ -50,10 +50,17 @@ def _search(report: Report) -> str:
     if report.states is not None:
         what += f"{report.states} crash states, up to {report.depth} kills deep"
     else:
-        what += f"{report.kills} kills"
+        what += _struck(report)
     if report.wrecks is not None and report.states is None:
         what += f" that left {report.wrecks} different world{_s(report.wrecks)}"
     return f"{what}, {report.seconds:.1f} s"
+
+
+def _struck(report: Report) -> str:
+    """What struck, by kind where it was not kills alone."""
+    if set(report.faults) <= {"kill"}:
+        return f"{report.kills} kills"
+    return ", ".join(f"{count} x {kind}" for kind, count in report.faults.items())
 
 
 def _s(count: int) -> str:

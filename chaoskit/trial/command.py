@@ -7,20 +7,30 @@ from collections.abc import Mapping
 from chaoskit.agents import Command
 from chaoskit.agents.output import Output
 from chaoskit.model.commands import fill, fill_text
-from chaoskit.model.manifest import Manifest
+from chaoskit.model.manifest import Launch, Manifest
 from chaoskit.trial.course import Step
 from chaoskit.trial.plan import Plan
 from chaoskit.world.redis_server import VARIABLE
 
+MEGABYTE = 2**20
 LOOPBACK = "127.0.0.1,localhost"
 NOT_THE_AGENTS = ("REDIS_URL", "DATABASE_URL", VARIABLE)
 """Stores of whoever runs chaoskit; the agent is told of the world's, or of none."""
 
 
 def command(
-    plan: Plan, step: Step, world: Mapping[str, str], output: Output
+    plan: Plan,
+    step: Step,
+    world: Mapping[str, str],
+    output: Output,
+    *,
+    inherit: Mapping[str, int] | None = None,
+    clock: bool = False,
 ) -> Command:
-    """The command of one life; ``world`` are the variables that name the services."""
+    """The command of one life; ``world`` are the variables that name the services.
+
+    ``inherit`` are the files that services hand to it; ``clock``: a fault may set it.
+    """
     manifest = plan.manifest
     values = {
         "run": plan.run,
@@ -34,10 +44,24 @@ def command(
     return Command(
         argv=tuple(fill(_words(manifest, step), values)),
         cwd=plan.agent_folder,
-        env=inherited_environment() | own | dict(world) | run,
+        env=_around(manifest.launch) | own | dict(world) | run,
         stdout=output.stdout,
         stderr=output.stderr,
+        inherit=inherit or {},
+        memory_bytes=_bytes(plan.scenario.limits.memory_mb),
+        clock=clock,
     )
+
+
+def _bytes(megabytes: int | None) -> int | None:
+    return None if megabytes is None else megabytes * MEGABYTE
+
+
+def _around(launch: Launch) -> dict[str, str]:
+    """What a life finds beside its own: a container has nothing of this machine."""
+    if launch is Launch.DOCKER:
+        return {"NO_PROXY": LOOPBACK, "no_proxy": LOOPBACK}
+    return inherited_environment()
 
 
 def inherited_environment() -> dict[str, str]:

@@ -45,7 +45,7 @@ class Course:
             return RunEnded(life=life, outcome="done")
         if end.ending == "failed":
             return RunEnded(life=life, outcome="failed", reason="the agent gave it up")
-        self._deaths += end.ending == "died" and end.cause != "fault"
+        self._deaths += end.ending == "died" and end.cause not in ("fault", "asked")
         step = self._unpark(record) if end.ending == "parked" else Step("resume")
         if step is None:
             return RunEnded(life=life, outcome="parked", reason="nothing is due")
@@ -59,12 +59,10 @@ class Course:
         """How long to wait before a step; never beyond the trial's own time."""
         return max(0.0, min(step.at, self._deadline) - time.monotonic())
 
-    def seconds_for(self, step: Step) -> float:
-        """How long a life may take; the one after ``done`` has its full time."""
-        limit = self._scenario.limits.life_seconds
-        if step.purpose == "again":
-            return limit
-        return max(0.0, min(limit, self._deadline - time.monotonic()))
+    def deadline_for(self, step: Step) -> float:
+        """Until when a life may take; the one after ``done`` has its full time."""
+        end = time.monotonic() + self._scenario.limits.life_seconds
+        return end if step.purpose == "again" else min(end, self._deadline)
 
     def _endless(self) -> str:
         """Why the run is given up, or nothing."""

@@ -4,20 +4,25 @@ The order of a kill is fixed: the gate holds the message and calls back; the gro
 signalled and reaped; the dead life's sockets are dropped; messages that were past
 ``before`` land as late; the death is recorded with what it left behind; the next life
 starts on fresh sockets. Nothing in it sleeps or reads a log in time.
+
+A *line* is lives that follow one another. A ``pause`` opens a second one, which decides
+how the run ends; the life that was paused goes on when that line has ended or parked.
 """
 
 import asyncio
 import json
 from pathlib import Path
 
-from chaoskit.agents import Exit, Launcher, Life
+from chaoskit.agents import Command, Exit, Launcher
 from chaoskit.agents.output import Output
 from chaoskit.gate import BLOT, FreshNames, Gate, Recorder
 from chaoskit.model.address import Address
+from chaoskit.model.faults import FaultKind
 from chaoskit.model.history import (
     Cause,
     Ending,
     FaultFired,
+    LifeContinued,
     LifeEnded,
     LifeStarted,
     Logged,
@@ -28,9 +33,12 @@ from chaoskit.model.schedule import Fault
 from chaoskit.model.trial import Trial
 from chaoskit.model.visit import Visited
 from chaoskit.trial.command import command
+from chaoskit.trial.company import Company
 from chaoskit.trial.course import Course, Step
+from chaoskit.trial.living import Living, News
 from chaoskit.trial.looks import Looks
 from chaoskit.trial.plan import Plan
+from chaoskit.trial.strikes import Strikes, skews
 from chaoskit.world import World
 from chaoskit.world.llm import CANARY
 
@@ -52,21 +60,21 @@ class Run:
         self._folder = folder
         self._record = record
         self._life = 0
-        self._process: Life
-        self._output: Output
-        self._struck: Cause | None = None
+        self._company = Company()
+        self._outputs: dict[int, Output] = {}
+        self._decided: dict[int, Step | RunEnded] = {}
+        self._clock = launcher.clock() if skews(plan.visit.schedule) else None
         names = self._take_up_origin()
         self._course = Course(plan.scenario, plan.manifest)
         self._looks = Looks(plan, world, record, names)
-        watch = self._look if plan.watching else None
-        self._gate = Gate(record, names, plan.visit.schedule, self._end_life, watch)
+        self._gate = self._gate_with(names)
 
     def _take_up_origin(self) -> FreshNames:
         """Go on with the history of the world that this trial starts in."""
         plan, origin = self._plan, self._plan.visit.origin
         names = FreshNames(
             plan.run,
-            said=json.dumps([call.args for call in plan.scenario.calls()]),
+            said=json.dumps([call.all_args for call in plan.scenario.calls()]),
             patterns=plan.fresh,
         )
         if origin:
@@ -77,23 +85,62 @@ class Run:
                 self._record.place(event)
         return names
 
+    def _gate_with(self, names: FreshNames) -> Gate:
+        plan = self._plan
+        grace = plan.scenario.limits.grace_seconds
+        return Gate(
+            self._record,
+            names,
+            plan.visit.schedule,
+            self._end_life,
+            self._look if plan.watching else None,
+            Strikes(self._company, grace, self._clock),
+            self._company,
+        )
+
     async def play(self) -> Visited:
         """Life after life, until the run has ended."""
         origin = self._plan.visit.origin
         await self._world.reset(self._gate, self._plan.scenario)
         if origin:
             await self._world.restore(origin.services)
-        step: Step | RunEnded = Step("resume" if origin else "start")
+            if origin.path.faults[-1].kind is FaultKind.POWERLOSS:
+                await self._world.lose_power()
+        if self._clock is not None:
+            self._clock.set(0)
+        try:
+            end = await self._play_on(Step("resume" if origin else "start"))
+            assert isinstance(end, RunEnded), "only a second line rests"
+            if end.outcome == "done":
+                end = end.model_copy(update={"answer": self._answer(end.life)})
+                self._gate.disarm()
+                await self._live(Step("again"))
+        finally:
+            await self._end_those_left()
+        self._record(end)
+        return self._result()
+
+    async def _play_on(
+        self, step: Step | RunEnded, *, rests: bool = False
+    ) -> Step | RunEnded:
+        """A line of lives, to its end or, where it rests, to where one parks."""
         while isinstance(step, Step):
             # A durable wait takes its time, and that is no race: nothing else runs.
             await asyncio.sleep(self._course.seconds_until(step))
-            step = self._course.after(await self._live(step), self._record)
-        if step.outcome == "done":
-            step = step.model_copy(update={"answer": self._output.answer()})
-            self._gate.disarm()
-            await self._live(Step("again"))
-        self._record(step)
-        return self._result()
+            event = await self._live(step)
+            step = self._after(event)
+            if rests and event.ending == "parked":
+                break
+        return step
+
+    def _after(self, event: LifeEnded) -> Step | RunEnded:
+        """What follows a life; what another line decided, where one took over."""
+        if (decided := self._decided.pop(event.life, None)) is not None:
+            return decided
+        return self._course.after(event, self._record)
+
+    def _answer(self, life: int) -> str | None:
+        return self._outputs[life].answer()
 
     def _result(self) -> Visited:
         plan = self._plan
@@ -108,66 +155,119 @@ class Run:
 
     async def _live(self, step: Step) -> LifeEnded:
         """One life, from its first process to the last of its messages."""
-        life, self._struck = self._life, None
+        life = self._life
         self._life += 1
-        self._output = self._output_of(life)
         self._record(LifeStarted(life=life, purpose=step.purpose, answer=step.answer))
+        living: Living | None = None
         try:
-            services = await self._world.open(life)
-            order = command(self._plan, step, services, self._output)
-            self._process = await self._launcher.start(order)
-            ended, cause = await self._wait(life, self._course.seconds_for(step))
+            living = await self._begin(life, step)
+            ended, cause = await self._wait(living)
         finally:
-            self._gate.close(life)
-            await self._world.close(life)
-        await self._gate.settled(life)
-        self._read_log(life, ended=True)
-        self._output.blot(CANARY, BLOT)
-        event = self._ended(life, ended, cause)
-        self._record(event)
-        await self._look_at_wreck(event)
-        return event
+            if living is None or living.left is None:
+                await self._close(life)
+        try:
+            return await self._end(living, ended, cause)
+        finally:
+            living.release()
+
+    async def _begin(self, life: int, step: Step) -> Living:
+        services = await self._world.open(life)
+        output = self._outputs[life] = self._output_of(life)
+        process = await self._launcher.start(self._order(life, step, services))
+        deadline = self._course.deadline_for(step)
+        living = Living(life, process, output, deadline)
+        self._company.add(living)
+        return living
+
+    def _order(self, life: int, step: Step, services: dict[str, str]) -> Command:
+        return command(
+            self._plan,
+            step,
+            services,
+            self._outputs[life],
+            inherit=self._world.inherited(life),
+            clock=self._clock is not None,
+        )
 
     def _output_of(self, life: int) -> Output:
         stem = self._folder / f"life-{life}"
         log = self._plan.manifest.log
         return Output(stem.with_suffix(".out"), stem.with_suffix(".err"), log)
 
-    async def _wait(self, life: int, seconds: float) -> tuple[Exit, Cause]:
+    async def _wait(self, living: Living) -> tuple[Exit, Cause]:
         """Wait for a life's end and make sure of it, whatever happens meanwhile."""
         cause: Cause = "itself"
         try:
-            async with asyncio.timeout(seconds):
-                await self._process.wait()
-        except TimeoutError:
-            self._gate.close(life)
-            cause = "limit"
+            while (news := await living.news()) is News.PAUSED:
+                await self._take_over(living)
+            if news is News.OUT_OF_TIME:
+                self._gate.close(living.number)
+                cause = "limit"
         finally:
-            ended = await self._process.kill()
+            ended = living.left or await living.process.kill()
+            if living.left is None:
+                living.release()
         if ended.signal is None:  # it was faster than the limit after all
             cause = "itself"
-        return ended, self._struck or cause
+        return ended, living.struck or cause
+
+    async def _take_over(self, first: Living) -> None:
+        """Have another line go on with the run while a life is paused."""
+        self._read_log(first.number)
+        line = await self._play_on(Step("resume"), rests=True)
+        self._decided[first.number] = line
+        self._record(LifeContinued(life=first.number))
+        await first.go_on(self._plan.scenario.limits.life_seconds)
 
     async def _end_life(self, life: int, cause: Cause) -> None:
         """The gate's callback: while it holds a message of that life, end it."""
-        del life  # there is one at a time, and a launcher hands it over before it runs
-        self._struck = cause
-        await self._process.kill()
+        living = self._company[life]
+        living.struck = cause
+        await living.process.kill()
 
-    def _ended(self, life: int, ended: Exit, cause: Cause) -> LifeEnded:
+    async def _close(self, life: int) -> None:
+        self._company.remove(life)
+        self._gate.close(life)
+        await self._world.close(life)
+
+    async def _end(self, living: Living, ended: Exit, cause: Cause) -> LifeEnded:
+        """Take in what a life has left, and record its end."""
+        if living.left is None:
+            await self._settle(living)
+        else:
+            self._read_log(living.number)
+        event = self._ended(living, ended, cause)
+        self._record(event)
+        await self._look_at_wreck(event)
+        return event
+
+    async def _settle(self, living: Living) -> None:
+        await self._gate.settled(living.number)
+        self._read_log(living.number, ended=True)
+        living.output.blot(CANARY, BLOT)
+
+    async def _end_those_left(self) -> None:
+        """The children of lives whose first process was killed alone."""
+        for living in self._company.left:
+            await living.process.kill()
+            await self._close(living.number)
+            await self._settle(living)
+
+    def _ended(self, living: Living, ended: Exit, cause: Cause) -> LifeEnded:
         ending: Ending = "died"
-        if cause == "itself" and ended.signal is None:
+        if cause in ("itself", "asked") and ended.signal is None:
             ending = self._meaning(ended.code)
+        output = living.output
         return LifeEnded(
-            life=life,
+            life=living.number,
             cause=cause,
             ending=ending,
-            pid=self._process.pid,
+            pid=living.process.pid,
             code=ended.code,
             signal=ended.signal,
             orphans=ended.orphans,
-            tail=self._output.tail() if ending != "done" and cause != "fault" else (),
-            output=f"{self._plan.name}/{self._output.stderr.name}",
+            tail=output.tail() if ending != "done" and cause != "fault" else (),
+            output=f"{self._plan.name}/{output.stderr.name}",
         )
 
     def _meaning(self, code: int | None) -> Ending:
@@ -188,7 +288,7 @@ class Run:
             self._record(Wreck(life=end.life, state=mark))
 
     def _read_log(self, life: int, *, ended: bool = False) -> None:
-        for line in self._output.new_log_lines(ended=ended):
+        for line in self._outputs[life].new_log_lines(ended=ended):
             entry = {"stream": line.stream, "line": line.line, "entry": line.entry}
             self._record(Logged.model_validate({"life": life, **entry}))
 

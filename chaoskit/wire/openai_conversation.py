@@ -1,30 +1,14 @@
-"""A conversation: whether it holds together, and how far it has come.
+"""A conversation in Chat Completions: whether it holds, and where it stands."""
 
-The model answers from the conversation alone, never from a counter: the place in the
-script is the number of assistant turns since the task began. Ids that we issued say
-where they belong, so a history that was cut short or summed up still finds its place.
-"""
-
-import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
 from chaoskit.wire.openai_errors import Refusal
 from chaoskit.wire.openai_rules import Refusals
+from chaoskit.wire.place import Place, began
 
 Message = Mapping[str, Any]
-_OURS = re.compile(r"call_t(\d{1,6})p(\d{1,6})_[0-9a-z]+")
-
-
-def call_id(turn: int, position: int, fresh: str) -> str:
-    """The id of a call that the model makes; it carries its place in the script."""
-    return f"call_t{turn}p{position}_{fresh}"
-
-
-def without_fresh_part(text: str) -> str:
-    """The text with our ids cut down to their places: the same in every run."""
-    return _OURS.sub(lambda found: found[0].rpartition("_")[0], text)
 
 
 def texts(message: Message) -> tuple[str, ...]:
@@ -42,57 +26,19 @@ def calls(message: Message) -> list[Mapping[str, Any]]:
     return [call for call in found if isinstance(call, dict)]
 
 
-@dataclass
-class Place:
-    """How far a conversation has come.
-
-    ``turn`` is the place in the script that its answer comes from; ``carried`` names
-    the calls, as ``turn.position``, whose results it holds.
-    """
-
-    turn: int = 0
-    carried: list[str] = field(default_factory=list)
-    _names: dict[str, str] = field(default_factory=dict)
-
-    def take(self, message: Message) -> None:
-        """Go past one message."""
-        if message.get("role") == "assistant":
-            self._answered(calls(message))
-        elif message.get("role") == "tool":
-            name = self._name(message.get("tool_call_id"))
-            if name is not None and name not in self.carried:
-                self.carried.append(name)
-
-    def _answered(self, made: Sequence[Mapping[str, Any]]) -> None:
-        places = [place for call in made if (place := _issued(call.get("id")))]
-        if places:
-            self.turn = places[-1][0]
-        for position, call in enumerate(made):
-            self._names[str(call.get("id"))] = f"{self.turn}.{position}"
-        self.turn += 1
-
-    def _name(self, identity: object) -> str | None:
-        if ours := _issued(identity):
-            return "{}.{}".format(*ours)
-        return self._names.get(str(identity))
-
-
-def _issued(identity: object) -> tuple[int, int] | None:
-    found = _OURS.fullmatch(identity) if isinstance(identity, str) else None
-    return None if found is None else (int(found[1]), int(found[2]))
-
-
 def place(messages: Sequence[Message], goal: str) -> Place:
-    """Where the conversation stands; works on broken ones too, as well as may be.
-
-    The task began at the first message of the user that holds the goal, else at the
-    user's first message.
-    """
-    began = [i for i, m in enumerate(messages) if m.get("role") == "user"]
-    named = [i for i in began if goal in "\n".join(texts(messages[i]))]
+    """Where the conversation stands; works on broken ones too, as well as may be."""
+    users = (
+        (index, "\n".join(texts(message)))
+        for index, message in enumerate(messages)
+        if message.get("role") == "user"
+    )
     found = Place()
-    for message in messages[(named or began or [0])[0] :]:
-        found.take(message)
+    for message in messages[began(goal, users) :]:
+        if message.get("role") == "assistant":
+            found.answered([call.get("id") for call in calls(message)])
+        elif message.get("role") == "tool":
+            found.result(message.get("tool_call_id"))
     return found
 
 

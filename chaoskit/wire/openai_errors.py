@@ -141,12 +141,6 @@ WRONG_KEY = Refusal(
 """Says nothing of the key that was sent: it may be a real one, and this is recorded."""
 
 NO_MODEL = Refusal("you must provide a model parameter")
-STREAMED = Refusal(
-    "Streamed replies ('stream': true) are not in this version of chaoskit's llm "
-    "service; send the request without 'stream'.",
-    "stream",
-    "unsupported_value",
-)
 
 
 def not_json(reason: str) -> Refusal:
@@ -161,10 +155,16 @@ def not_json(reason: str) -> Refusal:
 def no_such_url(method: str, path: str) -> Refusal:
     """A path that is not served."""
     return Refusal(
-        f"Invalid URL ({method} {path}). This version serves POST "
-        "/v1/chat/completions (not streamed), GET /v1/models and GET /v1/models/ID.",
+        f"Invalid URL ({method} {path}). Here are served POST /v1/chat/completions, "
+        "POST /v1/responses, GET /v1/responses/ID, GET /v1/models and GET "
+        "/v1/models/ID.",
         status=404,
     )
+
+
+def no_such_response(identity: str) -> Refusal:
+    """An answer that was never given, or not kept."""
+    return Refusal(f"Response with id '{identity}' not found.", status=404)
 
 
 def wrong_method(method: str, path: str) -> Refusal:

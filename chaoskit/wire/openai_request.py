@@ -11,7 +11,6 @@ from typing import Any
 
 from chaoskit.wire.openai_errors import (
     NO_MODEL,
-    STREAMED,
     Refusal,
     listed,
     missing,
@@ -54,8 +53,6 @@ def check_fields(body: Mapping[str, Any]) -> Refusals:
 
 
 def _between_fields(body: Mapping[str, Any]) -> Refusals:
-    if body.get("stream"):
-        yield STREAMED
     for field in ("tool_choice", "parallel_tool_calls"):
         if body.get(field) is not None and not body.get("tools"):
             rule = f"'{field}' is only allowed when 'tools' are specified."
@@ -83,14 +80,18 @@ def _forced_tool(body: Mapping[str, Any]) -> Refusals:
 
 def _function(path: str, value: Any) -> Refusals:
     yield from fields(path, value, {"name": name})
-    parameters = value.get("parameters")
+    yield from check_parameters(path, value["name"], value.get("parameters"))
+
+
+def check_parameters(path: str, function: str, parameters: Any) -> Refusals:
+    """The schema of a function's arguments, where it has one."""
     if parameters is None:
         return
     yield from mapping(f"{path}.parameters", parameters)
     kind = parameters.get("type")
     if parameters and kind != "object":
         yield Refusal(
-            f"Invalid schema for function '{value['name']}': schema must be a "
+            f"Invalid schema for function '{function}': schema must be a "
             f"JSON Schema of 'type: \"object\"', got 'type: \"{kind}\"'.",
             f"{path}.parameters",
             "invalid_function_parameters",
@@ -116,10 +117,19 @@ def _tool_choice(path: str, value: Any) -> Refusals:
         yield from fields(path, value, {"function": named, "type": kind})
 
 
-def _metadata(path: str, value: Any) -> Refusals:
+def check_metadata(path: str, value: Any) -> Refusals:
+    """Texts by name, as an object may be tagged with."""
     yield from mapping(path, value, "a metadata object")
     for key, text in value.items():
         yield from string(f"{path}.{key}", text, 512)
+
+
+def _stream_options(path: str, value: Any) -> Refusals:
+    yield from mapping(path, value)
+    for option, switch in value.items():
+        if option not in ("include_usage", "include_obfuscation"):
+            yield unknown_parameter(f"{path}.{option}")
+        yield from boolean(f"{path}.{option}", switch)
 
 
 def _response_format(path: str, value: Any) -> Refusals:
@@ -198,9 +208,9 @@ RULES: Mapping[str, Rule] = {
     "prompt_cache_retention": string,
     "service_tier": string,
     "stream": boolean,
-    "stream_options": mapping,
+    "stream_options": _stream_options,
     "store": boolean,
-    "metadata": _metadata,
+    "metadata": check_metadata,
     "moderation": mapping,
     "verbosity": partial(one_of, known=("low", "medium", "high")),
     "reasoning_effort": string,

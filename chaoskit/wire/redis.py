@@ -15,7 +15,7 @@ command's edges are ``before`` (nothing applied) and ``after`` (the reply withhe
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from enum import Enum
-from typing import Any
+from typing import Any, NamedTuple
 
 from chaoskit.wire.redis_keys import KeyFinder, Words, finders
 
@@ -80,6 +80,7 @@ _BLOCKING = {
     b"wait",
 }
 _UNTOLD = {*_REFUSED, b"script|load"}
+_SCRIPT_AT = {b"eval": 1, b"script|load": 2}
 _BLOCK_IS_AN_OPTION = {b"xread": 1, b"xreadgroup": 4}
 """Where the options of these begin; the words before are names of the user's own."""
 
@@ -88,18 +89,19 @@ _BLOCK_IS_AN_OPTION = {b"xread": 1, b"xreadgroup": 4}
 class Entry:
     """What the table knows about one command."""
 
+    op: str
     kind: Kind = Kind.PLAIN
     writes: bool = False
     keys: tuple[KeyFinder, ...] = ()
 
 
-@dataclass(frozen=True, slots=True)
-class Meaning:
+class Meaning(NamedTuple):
     """What one command means.
 
     ``writes`` also holds for blocking commands that take something away: inside a
     transaction they do not block, and are writes like any other. ``script`` is a
     script that the server will know from here on. ``why`` says why it is refused.
+    ``raw_key`` is the key as it came.
     """
 
     kind: Kind
@@ -108,6 +110,7 @@ class Meaning:
     writes: bool = False
     script: bytes | None = None
     why: str = ""
+    raw_key: bytes | None = None
 
 
 class CommandTable:
@@ -116,6 +119,9 @@ class CommandTable:
     def __init__(self, reply: Iterable[Sequence[Any]]) -> None:
         self._entries = {name: _entry(name) for name in _UNTOLD}
         self._entries.update(_entries(reply))
+        self._families = {
+            name.partition(b"|")[0] for name in self._entries if b"|" in name
+        }
 
     def __contains__(self, name: str) -> bool:
         return name.encode() in self._entries
@@ -126,21 +132,23 @@ class CommandTable:
         A command that the server does not know passes; the server will say so.
         """
         name, entry = self._look_up(words)
-        kind, op = entry.kind, name.decode("utf-8", "backslashreplace")
+        kind, op = entry.kind, entry.op
         if kind is Kind.REFUSED:
             return Meaning(kind, op, why=_REFUSED[name])
         if kind is Kind.BLOCKING and not _may_block(name, words):
             kind = Kind.WRITE if entry.writes else Kind.PLAIN
-        key = _first_key(entry, words) if entry.writes else None
-        return Meaning(kind, op, key, entry.writes, _script(name, words))
+        raw = _first_key(entry, words) if entry.writes else None
+        key = None if raw is None else _text(raw)
+        script = _script(name, words)
+        return Meaning(kind, op, key, entry.writes, script, raw_key=raw)
 
     def _look_up(self, words: Words) -> tuple[bytes, Entry]:
         name = words[0].lower()
-        if len(words) > 1:
+        if name in self._families and len(words) > 1:
             full = name + b"|" + words[1].lower()
             if full in self._entries:
                 return full, self._entries[full]
-        return name, self._entries.get(name, Entry())
+        return name, self._entries.get(name) or Entry(_text(name))
 
 
 def _entries(reply: Iterable[Sequence[Any]]) -> Iterable[tuple[bytes, Entry]]:
@@ -159,7 +167,7 @@ def _entry(name: bytes, flags: Collection[bytes] = (), *keys: KeyFinder) -> Entr
     if name in _REFUSED:
         kind = Kind.REFUSED
     kind = _BY_NAME.get(name, kind)
-    return Entry(kind, b"write" in flags or kind is Kind.WRITE, keys)
+    return Entry(_text(name), kind, b"write" in flags or kind is Kind.WRITE, keys)
 
 
 def _may_block(name: bytes, words: Words) -> bool:
@@ -171,12 +179,18 @@ def _may_block(name: bytes, words: Words) -> bool:
     return False
 
 
-def _first_key(entry: Entry, words: Words) -> str | None:
-    found = (finder.find(words) for finder in entry.keys)
-    key = next((key for key in found if key is not None), None)
-    return None if key is None else key.decode("utf-8", "backslashreplace")
+def _first_key(entry: Entry, words: Words) -> bytes | None:
+    for finder in entry.keys:
+        key = finder.find(words)
+        if key is not None:
+            return key
+    return None
+
+
+def _text(name: bytes) -> str:
+    return name.decode("utf-8", "backslashreplace")
 
 
 def _script(name: bytes, words: Words) -> bytes | None:
-    place = {b"eval": 1, b"script|load": 2}.get(name)
+    place = _SCRIPT_AT.get(name)
     return None if place is None else b"".join(words[place:][:1]) or None

@@ -5,10 +5,13 @@ queued, not done. And which of the server's messages answers a command, rather t
 being pushed in between, depends on what was subscribed to before.
 
 A relay `read`s each command when its turn comes, asks `answers` of each message while
-it waits, and tells the conversation what was `answered`.
+it waits, and tells the conversation what was `answered`. A transaction that has arrived
+`whole` need not be followed word by word: it is one step, and one message.
 """
 
-from dataclasses import dataclass, field, replace
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from typing import NamedTuple
 
 from chaoskit.wire.redis import CommandTable, Kind, Meaning
 from chaoskit.wire.resp import Command
@@ -24,19 +27,20 @@ _PUBLISHED = (
 )
 
 
-@dataclass(frozen=True, slots=True)
-class Step:
+class Step(NamedTuple):
     """What to do with one command.
 
     ``kind`` is never `Kind.EXEC` or `Kind.DISCARD`: those have become a write or a
     plain command. ``replies`` messages answer it; with 0 nothing can be waited for.
     ``confirmation`` is how they begin after their first byte, where that matters.
+    ``opening`` is what comes before ``EXEC``, where ``raw`` is a whole transaction.
     """
 
     raw: bytes
     meaning: Meaning
     replies: int = 1
     confirmation: bytes = b""
+    opening: bytes = b""
 
     @property
     def kind(self) -> Kind:
@@ -67,10 +71,26 @@ class Dialogue:
         if meaning.kind is Kind.SUBSCRIBE:
             return self._subscribe(command, meaning)
         if self._monitoring and meaning.kind is not Kind.RESET:
-            return Step(command.raw, replace(meaning, kind=Kind.PLAIN), replies=0)
+            return Step(command.raw, meaning._replace(kind=Kind.PLAIN), replies=0)
         if meaning.kind in (Kind.EXEC, Kind.DISCARD):
-            meaning = replace(meaning, kind=Kind.PLAIN)
+            meaning = meaning._replace(kind=Kind.PLAIN)
         return Step(command.raw, meaning)
+
+    def whole(self, multi: Command, rest: Sequence[Command]) -> Step | None:
+        """A transaction in one step, from ``MULTI`` to ``EXEC``.
+
+        None where it has to be read command by command.
+        """
+        *queued, last = rest or [multi]
+        if len(multi.words) > 1 or [w.lower() for w in last.words] != [b"exec"]:
+            return None
+        meanings = [self.table.meaning(command.words) for command in queued]
+        if any(self._channels.values()) or not all(map(_is_simple, meanings)):
+            return None
+        self._first_write = next((each for each in meanings if each.writes), None)
+        opening = b"".join(command.raw for command in (multi, *queued))
+        meaning = self._transaction(self.table.meaning(last.words))
+        return Step(opening + last.raw, meaning, len(queued) + 2, opening=opening)
 
     @property
     def queueing(self) -> bool:
@@ -108,23 +128,24 @@ class Dialogue:
                 return self._transaction(meaning)
             case Kind.DISCARD:
                 self._queueing = False
-                return replace(meaning, kind=Kind.PLAIN)
+                return meaning._replace(kind=Kind.PLAIN)
             case Kind.RESET:
                 self._queueing = False
                 return meaning
             case Kind.SUBSCRIBE | Kind.MONITOR:
                 why = "the relay cannot follow it inside MULTI"
-                return replace(meaning, kind=Kind.REFUSED, why=why)
+                return meaning._replace(kind=Kind.REFUSED, why=why)
             case Kind.REFUSED:
                 return meaning
         if meaning.writes and self._first_write is None:
             self._first_write = meaning
-        return replace(meaning, kind=Kind.PLAIN)
+        return meaning._replace(kind=Kind.PLAIN)
 
     def _transaction(self, meaning: Meaning) -> Meaning:
         if self._first_write is None:
-            return replace(meaning, kind=Kind.PLAIN)
-        return replace(meaning, kind=Kind.WRITE, key=self._first_write.key)
+            return meaning._replace(kind=Kind.PLAIN)
+        first = self._first_write
+        return meaning._replace(kind=Kind.WRITE, key=first.key, raw_key=first.raw_key)
 
     def _subscribe(self, command: Command, meaning: Meaning) -> Step:
         """One confirmation comes for each channel; for none, where none is left."""
@@ -141,3 +162,8 @@ class Dialogue:
         name = verb.encode()
         prefix = b"3\r\n$%d\r\n%s\r\n" % (len(name), name)
         return Step(command.raw, meaning, max(1, replies), prefix)
+
+
+def _is_simple(meaning: Meaning) -> bool:
+    kinds = (Kind.PLAIN, Kind.WRITE, Kind.BLOCKING)
+    return meaning.kind in kinds and meaning.script is None

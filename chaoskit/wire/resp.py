@@ -10,7 +10,7 @@ The grammar: https://redis.io/docs/latest/develop/reference/protocol-spec/
 
 import re
 from collections.abc import Iterator
-from dataclasses import dataclass
+from typing import NamedTuple
 
 END = b"\r\n"
 BULK_BYTES_MAX = 512 * 1024 * 1024
@@ -34,8 +34,7 @@ class WireError(Exception):
     """The bytes are not the Redis protocol; the text is a server's words for it."""
 
 
-@dataclass(frozen=True, slots=True)
-class Command:
+class Command(NamedTuple):
     """A whole command: its words, and the bytes in which it came."""
 
     words: tuple[bytes, ...]
@@ -113,21 +112,18 @@ class Commands:
 
     def _fill(self) -> bool:
         """Read words until none is missing; False: more bytes are needed."""
+        buffer = self._buffer
         while self._missing:
-            start = self._at
-            line = self._line()
-            if line is None:
+            end = buffer.find(END, self._at)
+            if end < 0:
+                _no_longer_than_a_line(len(buffer) - self._at, "count string")
                 return False
-            if line[:1] != b"$":
-                raise WireError(f"expected '$', got '{chr(line[0]) if line else ''}'")
-            size = _count(line, BULK_BYTES_MAX, "bulk")
-            if size < 0:
-                raise WireError("invalid bulk length")
-            if len(self._buffer) < self._at + size + len(END):
-                self._at = start
+            begin = end + len(END)
+            behind = begin + _size(bytes(buffer[self._at : end]))
+            if len(buffer) < behind + len(END):
                 return False
-            self._words.append(bytes(self._buffer[self._at : self._at + size]))
-            self._at += size + len(END)
+            self._words.append(bytes(buffer[begin:behind]))
+            self._at = behind + len(END)
             self._missing -= 1
         return True
 
@@ -142,10 +138,23 @@ class Commands:
         return line
 
 
+def _size(line: bytes) -> int:
+    """How long the word is that this line announces."""
+    if line[:1] != b"$":
+        raise WireError(f"expected '$', got '{chr(line[0]) if line else ''}'")
+    size = _count(line, BULK_BYTES_MAX, "bulk")
+    if size < 0:
+        raise WireError("invalid bulk length")
+    return size
+
+
 def _count(line: bytes, at_most: int, what: str) -> int:
-    if not COUNT.fullmatch(line, 1) or int(line[1:]) > at_most:
+    digits = line[1:]
+    if not (digits.isdigit() and len(digits) <= 10) and not COUNT.fullmatch(digits):
         raise WireError(f"invalid {what} length")
-    return int(line[1:])
+    if (number := int(digits)) > at_most:
+        raise WireError(f"invalid {what} length")
+    return number
 
 
 def _no_longer_than_a_line(size: int, what: str) -> None:

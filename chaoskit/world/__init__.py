@@ -9,7 +9,7 @@ from collections.abc import Mapping, Sequence
 from chaoskit.gate import Gate
 from chaoskit.model.scenario import Scenario
 from chaoskit.model.state import View
-from chaoskit.world.service import Service, Stateful
+from chaoskit.world.service import Inherited, Service, Stateful, Volatile
 
 
 class World:
@@ -39,6 +39,14 @@ class World:
             environment |= await service.open(life)
         return environment
 
+    def inherited(self, life: int) -> dict[str, int]:
+        """The files that an open life is to inherit, by the variable that names each."""
+        files: dict[str, int] = {}
+        for service in self.services:
+            if isinstance(service, Inherited):
+                files |= service.inherited(life)
+        return files
+
     async def close(self, life: int) -> None:
         """Drop every connection of a life."""
         for service in self.services:
@@ -52,6 +60,12 @@ class World:
         """Bring every stateful service to an earlier state."""
         for service in self._stateful:
             await service.restore(snapshots[service.name])
+
+    async def lose_power(self) -> None:
+        """Let every service forget what was not synced."""
+        for service in self.services:
+            if isinstance(service, Volatile):
+                await service.lose_power()
 
     async def view(self) -> View:
         """What a look at every stateful service shows."""

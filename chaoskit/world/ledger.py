@@ -1,7 +1,8 @@
 """The ledger: what the tools have done, and what each class of tool can say of it.
 
 It is the only witness of effects outside the agent, and it is the same whichever way a
-call came: HTTP, MCP or mail. Classes of tools: section 3 of the contract.
+call came: HTTP, MCP or mail. Classes of tools: section 3 of the contract. A tool that
+no scenario declares is blind: `STRAY_MAIL` stands for mail that is no call at all.
 """
 
 import hashlib
@@ -10,10 +11,11 @@ from dataclasses import dataclass
 
 from pydantic import JsonValue
 
-from chaoskit.model.scenario import Scenario, ToolClass
+from chaoskit.model.scenario import Call, Scenario, ToolClass, Via
 from chaoskit.wire.json_text import as_text
 
 NAME_LENGTH_MAX = 64
+KEY_LENGTH_MAX = 255
 _KEPT = 48
 
 Args = Mapping[str, JsonValue]
@@ -21,12 +23,24 @@ Args = Mapping[str, JsonValue]
 
 @dataclass(frozen=True)
 class Effect:
-    """One application of a tool, and what it answered."""
+    """One application of a tool, and what it answered.
+
+    ``raw`` is the mail that it came as, word for word.
+    """
 
     tool: str
     args: dict[str, JsonValue]
     result: JsonValue
     idempotency_key: str | None = None
+    raw: bytes | None = None
+
+    def listed(self) -> dict[str, JsonValue]:
+        """As look-ups and views show it."""
+        return {
+            "args": self.args,
+            "result": self.result,
+            "idempotency_key": self.idempotency_key,
+        }
 
 
 class Ledger:
@@ -35,7 +49,7 @@ class Ledger:
     def __init__(self, scenario: Scenario) -> None:
         self.tools = scenario.tools
         self._first: dict[str, str | None] = {}
-        for call in scenario.calls():
+        for call in forms(scenario):
             self._first.setdefault(call.tool, next(iter(call.args), None))
         self.effects: tuple[Effect, ...] = ()
 
@@ -47,11 +61,19 @@ class Ledger:
         first = self._first.get(tool, next(iter(args), None))
         if first is None or first not in args:
             return None
-        return _shortened(as_text(args[first]))
+        return shortened(as_text(args[first]))
+
+    def class_of(self, tool: str) -> ToolClass:
+        """What the tool promises."""
+        return self.tools[tool].cls if tool in self.tools else ToolClass.BLIND
+
+    def by(self, via: Via) -> list[str]:
+        """The tools that are called this way."""
+        return [name for name, tool in self.tools.items() if tool.via is via]
 
     def is_read(self, tool: str) -> bool:
         """Whether the tool has no effect."""
-        return self.tools[tool].cls is ToolClass.READ
+        return self.class_of(tool) is ToolClass.READ
 
     def read(self, tool: str) -> JsonValue:
         """What a tool without effect answers."""
@@ -59,18 +81,22 @@ class Ledger:
 
     def earlier(self, tool: str, idempotency_key: str | None) -> Effect | None:
         """The effect that a keyed tool repeats instead of doing it again."""
-        if idempotency_key is None or self.tools[tool].cls is not ToolClass.KEYED:
+        if idempotency_key is None or self.class_of(tool) is not ToolClass.KEYED:
             return None
         return next(
             (e for e in self._of(tool) if e.idempotency_key == idempotency_key), None
         )
 
     def apply(
-        self, tool: str, args: dict[str, JsonValue], idempotency_key: str | None
+        self,
+        tool: str,
+        args: dict[str, JsonValue],
+        idempotency_key: str | None,
+        raw: bytes | None = None,
     ) -> Effect:
         """Do the effect, once more, whatever was done before."""
         done: JsonValue = {"status": "applied", "id": self._receipt(tool, args)}
-        effect = Effect(tool, args, self._answer(tool, done), idempotency_key)
+        effect = Effect(tool, args, self._answer(tool, done), idempotency_key, raw)
         self.effects += (effect,)
         return effect
 
@@ -86,14 +112,7 @@ class Ledger:
     def view(self) -> dict[str, JsonValue]:
         """The effects by tool. Across tools their order leaves no trace anywhere."""
         return {
-            tool: [
-                {
-                    "args": effect.args,
-                    "result": effect.result,
-                    "idempotency_key": effect.idempotency_key,
-                }
-                for effect in self._of(tool)
-            ]
+            tool: [effect.listed() for effect in self._of(tool)]
             for tool in sorted({effect.tool for effect in self.effects})
         }
 
@@ -107,11 +126,32 @@ class Ledger:
         return f"{name}#{len(before) + 1}"
 
     def _answer(self, tool: str, default: JsonValue) -> JsonValue:
-        scripted = self.tools[tool].result
+        scripted = self.tools[tool].result if tool in self.tools else None
         return default if scripted is None else scripted
 
 
-def _shortened(text: str) -> str:
+def forms(scenario: Scenario) -> tuple[Call, ...]:
+    """Every form that a call of the script may have, in the script's order."""
+    return tuple(
+        form
+        for call in scenario.calls()
+        for form in call.variants or (Call(tool=call.tool, args=call.args),)
+    )
+
+
+def key_flaw(key: object) -> str | None:
+    """What is wrong with an idempotency key, in words; None if nothing is."""
+    plain = isinstance(key, str) and key.isascii() and key.isprintable()
+    if plain and 0 < len(str(key)) <= KEY_LENGTH_MAX:
+        return None
+    return (
+        f"was {key!r}; expected one key of 1 to {KEY_LENGTH_MAX} printable ASCII "
+        "characters"
+    )
+
+
+def shortened(text: str) -> str:
+    """A text that is short enough for an address, and still its own."""
     if len(text) <= NAME_LENGTH_MAX:
         return text
     return f"{text[:_KEPT]}~{hashlib.sha256(text.encode()).hexdigest()[:8]}"

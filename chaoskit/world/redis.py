@@ -2,14 +2,14 @@
 
 Operations are the write commands, in lower case, with their first key; a transaction
 that writes is the one operation ``exec`` (see `chaoskit.wire.redis`). Edges: ``before``
-(the command is whole, the server has not seen it) and ``after`` (the server has done
-it, the reply is withheld). What else the agent says to the server is not counted.
+(the command is whole, the server has not seen it), ``after`` (the server has done it,
+the reply is withheld) and ``part:1`` (half of the reply is sent). What else the agent
+says to the server is not counted: reads, connection set-up, blocking commands, pub/sub.
 """
 
 import asyncio
 from collections.abc import Mapping
 from contextlib import suppress
-from dataclasses import dataclass
 from pathlib import Path
 from typing import ClassVar
 
@@ -17,21 +17,12 @@ from pydantic import JsonValue
 
 from chaoskit.gate import Gate
 from chaoskit.model.scenario import Scenario
-from chaoskit.wire.redis import CommandTable
 from chaoskit.world.listener import LOOPBACK, Listener
-from chaoskit.world.redis_link import Link, MissingServer, Refusal
-from chaoskit.world.redis_relay import SERVICE, Opened, Session
-from chaoskit.world.redis_server import check_version, find_server
-from chaoskit.world.redis_state import RedisState, Snapshot
-
-
-@dataclass(frozen=True)
-class _Up:
-    """What there is between `start` and `stop`."""
-
-    link: Link
-    state: RedisState
-    listener: Listener
+from chaoskit.world.redis_due import SERVICE
+from chaoskit.world.redis_relay import Opened, Session
+from chaoskit.world.redis_server import find_server
+from chaoskit.world.redis_snapshot import Snapshot
+from chaoskit.world.redis_store import Store
 
 
 class Redis:
@@ -52,14 +43,17 @@ class Redis:
 
     def __init__(self, folder: Path, url: str | None = None) -> None:
         self.server = find_server(url, folder)
-        self.version = ""
-        """Name and version of the server, once started, such as ``valkey 8.1.8``."""
-        self.table = CommandTable(())
-        self._up: _Up | None = None
+        self.store = Store(self.server)
         self._gate: Gate | None = None
-        self._open: dict[int, tuple[Opened, asyncio.Server]] = {}
+        self._listeners: list[Listener] = []
+        self._open: dict[int, tuple[Opened, asyncio.Server, Listener]] = {}
         self._sessions: set[Session] = set()
         self._bugs: list[Exception] = []
+
+    @property
+    def version(self) -> str:
+        """Name and version of the server, once started, such as ``valkey 8.1.8``."""
+        return self.store.version
 
     async def start(self) -> None:
         """See `Service`.
@@ -67,33 +61,28 @@ class Redis:
         Raises:
             MissingServer: there is no server to be had, or not this one.
         """
-        link = await self.server.start()
-        try:
-            self.version = await check_version(link)
-            (commands,) = await link.do(("COMMAND",))
-        except BaseException:
-            await self.server.stop()
-            raise
-        self.table = CommandTable(commands)
-        state = RedisState(link, field_expiry="hpttl" in self.table)
-        self._up = _Up(link, state, Listener())
+        await self.store.start()
+        self._listeners = [Listener()]
 
     async def reset(self, gate: Gate, scenario: Scenario) -> None:
-        """See `Service`."""
-        del scenario  # every scenario's store begins empty
+        """See `Service`.
+
+        Raises:
+            MissingServer: a server that was given cannot suffer what is due.
+        """
         await self._close_all()
         await self._all_ended()
         self._gate = gate
-        await self._started.state.reset()
+        await self.store.reset(gate, scenario)
 
     async def open(self, life: int) -> dict[str, str]:
-        """See `Service`."""
+        """See `Service`. The address is that of the last life, if that is over."""
         assert self._gate is not None, "reset comes first"
-        opened, listener = Opened(life, self._gate), self._started.listener
+        opened, listener = Opened(life, self._gate), self._free_listener()
         server = await asyncio.get_running_loop().create_server(
             lambda: Session(opened, self), sock=listener.renew()
         )
-        self._open[life] = opened, server
+        self._open[life] = opened, server, listener
         return {"REDIS_URL": f"redis://{LOOPBACK}:{listener.port}/0"}
 
     async def close(self, life: int) -> None:
@@ -104,71 +93,38 @@ class Redis:
         """
         if life not in self._open:
             return
-        opened, server = self._open.pop(life)
+        opened, server, _ = self._open.pop(life)
         opened.is_closed = True
         server.close()
         await self._cut([each for each in self._sessions if each.opened is opened])
         if self._bugs:
             raise self._bugs.pop()
 
-    async def _cut(self, sessions: list[Session]) -> None:
-        for session in sessions:
-            session.abort()
-        idle = [session for session in sessions if not session.crossing]
-        await self.end(*(session.upstream.number for session in idle))
-        if idle:
-            await asyncio.wait([session.task for session in idle])
-
     async def stop(self) -> None:
         """See `Service`."""
         try:
             await self._close_all()
         finally:
-            await self.server.stop()
+            await self.store.stop()
             for session in self._sessions:
                 session.upstream.abort()
             await self._all_ended()
-            if self._up is not None:
-                self._up.listener.close()
-                self._up.link.close()
-                self._up = None
+            for listener in self._listeners:
+                listener.close()
+            self._listeners = []
 
     async def snapshot(self) -> Snapshot:
         """See `Stateful`."""
-        return await self._started.state.snapshot()
+        return await self.store.state.snapshot()
 
     async def restore(self, snapshot: object) -> None:
         """See `Stateful`."""
         assert isinstance(snapshot, Snapshot)
-        await self._started.state.restore(snapshot)
+        await self.store.state.restore(snapshot)
 
     async def view(self) -> JsonValue:
         """See `Stateful`; for its form see `chaoskit.world.redis_state`."""
-        return await self._started.state.view()
-
-    def learned(self, script: bytes) -> None:
-        """See `Host`."""
-        self._started.state.scripts.add(script)
-
-    async def end(self, *numbers: int) -> None:
-        """See `Host`. The reply comes when the connection is gone."""
-        kills = [("CLIENT", "KILL", "ID", number) for number in numbers if number]
-        with suppress(ConnectionError):
-            while any(map(_is_busy, await self._started.link.ask(("PING",), *kills))):
-                await self._end_script()
-
-    async def _end_script(self) -> None:
-        """A script that does not end by itself keeps the server from everything else.
-
-        The message that brought it would never leave the gate.
-        """
-        ends = (("SCRIPT", "KILL"), ("FUNCTION", "KILL"))
-        for refusal in await self._started.link.ask(*ends):
-            if str(refusal).startswith("UNKILLABLE"):
-                raise MissingServer(
-                    "a script of the agent runs in the Redis server without an end, "
-                    "and cannot be ended since it has written something"
-                )
+        return await self.store.state.view()
 
     def began(self, session: Session) -> None:
         """See `Host`."""
@@ -180,6 +136,24 @@ class Redis:
         if bug is not None:
             self._bugs.append(bug)
 
+    def _free_listener(self) -> Listener:
+        """The first one that no life uses; a life beside another has its own port."""
+        used = [listener for _, _, listener in self._open.values()]
+        for listener in self._listeners:
+            if listener not in used:
+                return listener
+        self._listeners.append(Listener())
+        return self._listeners[-1]
+
+    async def _cut(self, sessions: list[Session]) -> None:
+        for session in sessions:
+            session.abort()
+        idle = [session for session in sessions if not session.crossing]
+        with suppress(ConnectionError):
+            await self.store.hang_up(*(session.upstream.known for session in idle))
+        if idle:
+            await asyncio.wait([session.task for session in idle])
+
     async def _close_all(self) -> None:
         for life in tuple(self._open):
             await self.close(life)
@@ -187,12 +161,3 @@ class Redis:
     async def _all_ended(self) -> None:
         if self._sessions:
             await asyncio.wait([session.task for session in self._sessions])
-
-    @property
-    def _started(self) -> _Up:
-        assert self._up is not None, "start comes first"
-        return self._up
-
-
-def _is_busy(reply: object) -> bool:
-    return isinstance(reply, Refusal) and str(reply).startswith("BUSY")

@@ -1,23 +1,36 @@
-"""The client's side of a relayed connection: what it sends, and what it is sent."""
+"""The client's side of a relayed connection: what it sends, and what it is sent.
+
+Replies that are `post`ed wait for each other as long as more commands are there, as
+they do in a server: a pipeline is answered in few packets.
+"""
 
 import asyncio
 import socket
+from collections import deque
+from collections.abc import Iterable
 from typing import cast
 
 from chaoskit.wire.resp import Command, Commands
+from chaoskit.world.listener import reset
+from chaoskit.world.redis_buffer import Buffered
+from chaoskit.world.redis_prompt import Prompt
 
 WAITING_BYTES_MAX = 1024 * 1024
 """Above this nothing more is read from a client until its commands are taken."""
+POSTED_BYTES_MAX = 16 * 1024
+"""Above this replies are sent, whatever else is there."""
 
 
-class ClientConnection(asyncio.Protocol):
+class ClientConnection(Buffered):
     """A connection from a client; its commands are taken one by one."""
 
     def __init__(self) -> None:
         self.has_left = False
         """Whether the client has hung up, at least on its sending side."""
         self._commands = Commands()
-        self._news = asyncio.Event()
+        self._ahead: deque[Command] = deque()
+        self._posted = bytearray()
+        self._news: Prompt[None] = Prompt()
         self._writable = asyncio.Event()
         self._writable.set()
         self._transport: asyncio.Transport
@@ -61,34 +74,63 @@ class ClientConnection(asyncio.Protocol):
         self.wake()
 
     def send(self, data: bytes) -> None:
-        """Send to the client, if it is still there."""
+        """Send to the client, if it is still there, after what was posted."""
+        if self._posted:
+            data = bytes(self._posted) + data
+            self._posted.clear()
         if not self._transport.is_closing():
             self._transport.write(data)
 
+    def post(self, data: bytes) -> None:
+        """Send, at the latest with the next `flush`."""
+        self._posted += data
+        if len(self._posted) > POSTED_BYTES_MAX:
+            self.flush()
+
+    def flush(self) -> None:
+        """Send what was posted."""
+        if self._posted:
+            self.send(b"")
+
     def wake(self) -> None:
         """Something has changed that `more` may be waiting for."""
-        self._news.set()
+        self._news.set(None)
 
     def abort(self) -> None:
         """Hang up, without sending what is not sent yet."""
-        self._transport.abort()
+        reset(self._transport)
+        self._posted.clear()
         self._writable.set()
         self.wake()
 
     def close(self) -> None:
         """Hang up, once all is sent."""
+        self.flush()
         self._transport.close()
 
     def take(self) -> Command | None:
         """The next whole command, if there is one; see `Commands.take`."""
+        if self._ahead:
+            return self._ahead.popleft()
         return self._commands.take()
+
+    def put_back(self, commands: Iterable[Command]) -> None:
+        """Let them be taken again, before all others."""
+        self._ahead.extendleft(reversed(list(commands)))
 
     async def more(self) -> None:
         """Wait for something new."""
-        self._news.clear()
+        self._news = Prompt()
         self._transport.resume_reading()
-        await self._news.wait()
+        await self._news
 
     async def drained(self) -> None:
         """Wait until the client has read most of what it was sent."""
-        await self._writable.wait()
+        if not self._writable.is_set():
+            await self._writable.wait()
+
+    async def sent(self) -> None:
+        """Wait until the system has taken all of what was sent."""
+        self._transport.set_write_buffer_limits(high=0)
+        await self.drained()
+        self._transport.set_write_buffer_limits()

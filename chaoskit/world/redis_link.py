@@ -7,6 +7,8 @@ from typing import Any, Protocol, TypeVar, cast
 
 import hiredis
 
+from chaoskit.world.redis_buffer import Buffered
+
 Part = bytes | str | int
 Command = Sequence[Part]
 Refusal = hiredis.ReplyError
@@ -19,7 +21,7 @@ class MissingServer(Exception):
     """No server can be had; the text says why, and what to do about it."""
 
 
-class Link(asyncio.Protocol):
+class Link(Buffered):
     """A connection that speaks RESP2. Each `ask` is one write and stays together."""
 
     def __init__(self) -> None:

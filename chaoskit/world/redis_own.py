@@ -1,4 +1,18 @@
-"""A Redis server of our own: found on this machine, started, and ended with us."""
+"""A Redis server of our own: found on this machine, started, and ended with us.
+
+It keeps nothing on disk, unless it is to be killed and started again. Then it has an
+append-only file, and this is what SIGKILL makes it lose, of writes that it answered:
+
+- ``always``: nothing; it answers when the file is synced.
+- ``no``: nothing; it answers when the system has the bytes, which outlive a process.
+- ``everysec``: nothing, for the same reason, with one exception: while a sync is under
+  way the server goes on without the file, up to two seconds, and would lose that. How
+  long a disk takes repeats in no second run, so the kill waits for the file.
+- ``none``: everything; it comes back empty.
+
+What `always` saves and the other two lose is lost with the machine, not the process.
+Acknowledged writes that are gone all the same are the fault ``rollback``.
+"""
 
 import asyncio
 import ctypes
@@ -8,14 +22,21 @@ import signal
 import subprocess
 import sys
 from collections.abc import Callable
-from contextlib import suppress
 from importlib.util import find_spec
 from pathlib import Path
 
-from chaoskit.world.redis_link import Command, Connected, Link, MissingServer, link
+from chaoskit.world.redis_link import (
+    Command,
+    Connected,
+    Link,
+    MissingServer,
+    Refusal,
+    link,
+)
 
 NAMES = ("redis-server", "valkey-server")
 SOCKET = "redis.sock"
+DATA = "data"
 LOG = "redis.log"
 LOG_LINES = 5
 """How many of its last lines are shown where it did not start."""
@@ -36,6 +57,7 @@ class OwnServer:
         self._folder = folder
         self._program = program
         self._process: subprocess.Popen[bytes] | None = None
+        self._keeps: str | None = None
         self._opened: int | None = None
 
     @property
@@ -49,16 +71,28 @@ class OwnServer:
         await loop.create_unix_connection(lambda: protocol, self._address())
         return protocol
 
-    async def start(self) -> Link:
-        """Start it; returns a first connection, once it answers.
+    async def start(self, keeps: str | None = None) -> Link:
+        """Start it, empty; returns a first connection, once it answers.
+
+        ``keeps`` is how its append-only file is synced; without, it has none.
 
         Raises:
             MissingServer: none is installed, or it ended instead of answering.
         """
+        self._keeps = keeps
+        shutil.rmtree(self._folder / DATA, ignore_errors=True)
+        return await self._start()
+
+    async def restart(self) -> Link:
+        """Kill it (SIGKILL) and start it on what it had kept; as `start`."""
+        self._kill()
+        return await self._start()
+
+    async def _start(self) -> Link:
         program = self._program or find_program()
-        self._folder.mkdir(parents=True, exist_ok=True)
+        (self._folder / DATA).mkdir(parents=True, exist_ok=True)
         try:
-            self._process = _spawn(program, self._folder)
+            self._process = _spawn(program, self._folder, self._keeps)
         except OSError as problem:
             raise MissingServer(f"{program} cannot be run: {problem}") from problem
         try:
@@ -73,22 +107,31 @@ class OwnServer:
 
     async def stop(self) -> None:
         """End it: it has nothing to save."""
+        self._kill()
+        shutil.rmtree(self._folder / DATA, ignore_errors=True)
+        if self._opened is not None:
+            os.close(self._opened)
+            self._opened = None
+
+    def _kill(self) -> None:
         if self._process is not None:
             self._process.kill()
             self._process.wait()
             self._process = None
             (self._folder / SOCKET).unlink(missing_ok=True)
-        if self._opened is not None:
-            os.close(self._opened)
-            self._opened = None
 
     async def _first_link(
         self, process: subprocess.Popen[bytes], program: Path
     ) -> Link:
         """Servers have no common way to say that they listen; only trying tells."""
         while True:
-            with suppress(FileNotFoundError, ConnectionError):  # not yet
+            try:
                 return await link(self)
+            except (FileNotFoundError, ConnectionError):
+                pass  # not yet
+            except Refusal as refusal:
+                if not str(refusal).startswith("LOADING"):
+                    raise
             if process.poll() is not None:
                 ending = f"ended at once, with exit code {process.returncode}"
                 raise self._failed(program, ending)
@@ -130,9 +173,13 @@ def find_program() -> Path:
     )
 
 
-def _spawn(program: Path, folder: Path) -> subprocess.Popen[bytes]:
-    command = [str(program), "--port", "0", "--unixsocket", SOCKET]
-    command += ["--unixsocketperm", "700", "--save", "", "--appendonly", "no"]
+def _spawn(program: Path, folder: Path, keeps: str | None) -> subprocess.Popen[bytes]:
+    command = [str(program), "--port", "0", "--unixsocket", f"../{SOCKET}"]
+    command += ["--unixsocketperm", "700", "--save", "", "--dir", DATA]
+    command += ["--appendonly", "yes" if keeps else "no"]
+    # No rewrite of the file in the middle of a trial: it is a fork, at any time.
+    command += ["--auto-aof-rewrite-percentage", "0"]
+    command += ["--appendfsync", keeps or "no"]
     with (folder / LOG).open("ab") as log:
         return subprocess.Popen(
             command,

@@ -6,26 +6,29 @@ carried out one after the other, and replies keep their order:
 
 - a write goes through the gate; its reply is withheld until the gate gives it back;
 - what is not counted passes, with all that has arrived behind it of its kind;
-- what the server pushes passes at once.
+- what the server pushes passes at once, or behind the reply that it came behind.
 
 Who hangs up has still sent what had arrived: those commands are carried out. Only a
 blocking command ends with its client, as it does in the server.
 """
 
 import asyncio
+from contextlib import suppress
 from dataclasses import dataclass
 from typing import Protocol
 
-from chaoskit.gate import Dropped, Gate
+from chaoskit.gate import Crossing, Dropped, Failed, Gate
 from chaoskit.model.address import Operation
-from chaoskit.wire.redis import CommandTable, Kind
+from chaoskit.wire.redis import Kind
 from chaoskit.wire.redis_dialogue import OURS, Dialogue, Step
 from chaoskit.wire.resp import WireError
 from chaoskit.world.redis_client import ClientConnection
-from chaoskit.world.redis_link import Connector, packed
+from chaoskit.world.redis_due import SERVICE
+from chaoskit.world.redis_link import packed
+from chaoskit.world.redis_message import Message, halves
+from chaoskit.world.redis_store import Store
+from chaoskit.world.redis_turns import Turns
 from chaoskit.world.redis_upstream import Upstream
-
-SERVICE = "redis"
 
 # An unknown command makes the server refuse the transaction that it stands in.
 _SPOILS_TRANSACTION = packed(("REFUSED-BY-CHAOSKIT",))
@@ -49,18 +52,8 @@ class Host(Protocol):
     """What a session needs of the service it belongs to."""
 
     @property
-    def server(self) -> Connector:
+    def store(self) -> Store:
         """The real server."""
-
-    @property
-    def table(self) -> CommandTable:
-        """Its commands."""
-
-    def learned(self, script: bytes) -> None:
-        """The server knows this script from here on."""
-
-    async def end(self, *numbers: int) -> None:
-        """Have the server drop connections, and wait until it has."""
 
     def began(self, session: "Session") -> None:
         """A client has connected."""
@@ -82,9 +75,10 @@ class Session(ClientConnection):
         self.crossing = False
         self.task: asyncio.Task[None]
         self._host = host
-        self._dialogue = Dialogue(host.table)
+        self._store = host.store
+        self._dialogue = Dialogue(host.store.table)
         self.upstream = Upstream(self, self._dialogue)
-        self._held: Step | None = None
+        self._turns = Turns(self, self._dialogue)
         self._is_blocked = False
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
@@ -119,7 +113,7 @@ class Session(ClientConnection):
             while (step := await self._next()) is not None:
                 await self._carry_out(step)
         except Dropped:
-            self.abort()
+            self.abort()  # with a reset
         except WireError as wrong:
             self.send(f"-ERR Protocol error: {wrong}\r\n".encode())
         except OSError:
@@ -130,15 +124,19 @@ class Session(ClientConnection):
         self._host.ended(self, bug)
 
     async def _connect(self) -> None:
-        await self._host.server.connect(self.upstream)
-        hello = (*self._host.server.login, ("CLIENT", "ID"))
-        reply = await self.upstream.ask(OURS, packed(*hello), len(hello), passing=False)
-        self.upstream.number = int(reply[1:])
+        await self._store.connect(self.upstream)
+        hello = (*self._store.login, ("CLIENT", "ID"))
+        *_, reply = await self.upstream.ask(
+            OURS, packed(*hello), len(hello), passing=False
+        )
+        self.upstream.release()
+        self.upstream.known = self._store.known_as(int(reply[1:]))
 
     async def _leave(self) -> None:
         self.upstream.abort()
         if self._is_blocked:  # lest the server gives something to who has left
-            await self._host.end(self.upstream.number)
+            with suppress(ConnectionError):
+                await self._store.hang_up(self.upstream.known)
         self.close()
 
     async def _next(self) -> Step | None:
@@ -147,16 +145,12 @@ class Session(ClientConnection):
             await self.drained()
             if self.opened.is_over:
                 raise Dropped
-            step, self._held = self._held or self._read(), None
-            if step is not None:
+            if (step := self._turns.next()) is not None:
                 return step
+            self.flush()
             if self.has_left or self.upstream.is_lost:
                 return None
             await self.more()
-
-    def _read(self) -> Step | None:
-        command = self.take()
-        return None if command is None else self._dialogue.read(command)
 
     async def _carry_out(self, step: Step) -> None:
         match step.kind:
@@ -167,7 +161,7 @@ class Session(ClientConnection):
             case Kind.BLOCKING:
                 await self._block(step)
             case Kind.PLAIN if step.replies:
-                await self._pass(*self._run(step))
+                await self._pass(*self._turns.run(step))
             case Kind.PLAIN:
                 self.upstream.tell(step.raw)
             case _:
@@ -177,40 +171,43 @@ class Session(ClientConnection):
         operation = Operation(SERVICE, step.meaning.op, step.meaning.key)
         gate = self.opened.gate
         crossing = gate.arrive(self.opened.life, operation)
+        message = Message(step, self.upstream, self._store)
         self.crossing = True
         try:
-            self.send(await gate.cross(crossing, lambda: self._apply(step)))
+            if gate.is_calm:
+                self.post(await gate.cross(crossing, message.apply))
+            else:
+                await self._cross_with_care(gate, crossing, message)
         finally:
             self.crossing = False
+        self.upstream.release()
 
-    async def _apply(self, step: Step) -> bytes:
-        self._learn(step)
-        return await self.upstream.ask(step, step.raw, step.replies, passing=False)
+    async def _cross_with_care(
+        self, gate: Gate, crossing: Crossing, message: Message
+    ) -> None:
+        """A fault may hold the message, or cut its reply."""
+        self.flush()
+        try:
+            reply = await gate.cross(crossing, message.apply, message)
+            await gate.deliver(crossing, halves(reply), self._send)
+        except Failed as failed:
+            self.send(await message.failure(failed.fault))
+
+    async def _send(self, piece: bytes) -> None:
+        self.send(piece)
+        await self.sent()
 
     async def _pass(self, *run: Step) -> None:
         last = run[-1]
         raw = b"".join(step.raw for step in run)
         replies = sum(step.replies for step in run)
         for step in run:
-            self._learn(step)
-        reply = await self.upstream.ask(last, raw, replies, passing=True)
+            self._store.learn(step.meaning)
+        (reply,) = await self.upstream.ask(last, raw, replies, passing=True)
         self._dialogue.answered(last, reply)
 
-    def _run(self, step: Step) -> list[Step]:
-        """The step, and all that has arrived behind it and needs no more care."""
-        run = [step]
-        while (following := self._read_on()) and following.kind is Kind.PLAIN:
-            run.append(following)
-        self._held = following
-        return run
-
-    def _read_on(self) -> Step | None:
-        try:
-            return self._read()
-        except WireError:
-            return None  # its turn comes after what is before it
-
     async def _block(self, step: Step) -> None:
+        self.flush()
         self._is_blocked = True
         if self.has_left:
             self.upstream.tell(step.raw)
@@ -221,9 +218,6 @@ class Session(ClientConnection):
     async def _refuse(self, step: Step) -> None:
         if self._dialogue.queueing:
             await self.upstream.ask(OURS, _SPOILS_TRANSACTION, 1, passing=False)
+            self.upstream.release()
         op, why = step.meaning.op.upper().replace("|", " "), step.meaning.why
         self.send(f"-ERR chaoskit does not pass on {op}: {why}\r\n".encode())
-
-    def _learn(self, step: Step) -> None:
-        if step.meaning.script is not None:
-            self._host.learned(step.meaning.script)

@@ -2,19 +2,29 @@
 
 A **snapshot** holds every key as the server itself dumps it, with what is left of its
 time to live, the functions and scripts the server knows, and what was configured
-otherwise than at the start. A **view** shows the same
-as JSON, for fingerprints and people::
+otherwise than at the start. A **view** shows the same as JSON, for fingerprints and
+people::
 
     {"0": {"agent:log": {"type": "list", "value": ["a", "b"], "expires": false}}}
 """
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import replace
 from typing import Any
 
 from pydantic import JsonValue
 
 from chaoskit.world.redis_link import Command, Link, Refusal
+from chaoskit.world.redis_snapshot import (
+    FIELDS_MAY_EXPIRE,
+    NO_EXPIRY,
+    Key,
+    Snapshot,
+    fields_of,
+    is_there,
+    kept,
+    restoring,
+)
 from chaoskit.world.redis_view import LOOKS, OPAQUE, as_text, library, texts
 
 EMPTY: tuple[Command, ...] = (
@@ -23,28 +33,6 @@ EMPTY: tuple[Command, ...] = (
     ("FUNCTION", "FLUSH"),
 )
 """Empties a server; one before version 7 refuses the last, having no functions."""
-
-_NO_EXPIRY = -1
-
-
-@dataclass(frozen=True, slots=True)
-class Key:
-    """One key: what is left of its life, in milliseconds, or 0 where it has no end."""
-
-    db: int
-    name: bytes
-    left_ms: int
-    dump: bytes
-
-
-@dataclass(frozen=True)
-class Snapshot:
-    """Everything that the next life could find in the server."""
-
-    keys: tuple[Key, ...]
-    functions: bytes
-    scripts: frozenset[bytes]
-    config: dict[bytes, bytes]
 
 
 class RedisState:
@@ -56,17 +44,22 @@ class RedisState:
     """
 
     def __init__(self, link: Link, *, field_expiry: bool) -> None:
-        self._link = link
+        self.link = link
         self._field_expiry = field_expiry
         self.scripts: set[bytes] = set()
         self._config: dict[bytes, bytes] | None = None
+
+    def take_up(self, link: Link) -> None:
+        """The server was started again: it knows what it kept, and no scripts."""
+        self.link = link
+        self.scripts.clear()
 
     async def reset(self) -> None:
         """Empty it of everything that an agent may have left."""
         self.scripts.clear()
         *others, functions = EMPTY
-        await self._link.do(*others)
-        await self._link.ask(functions)
+        await self.link.do(*others)
+        await self.link.ask(functions)
         if self._config is None:
             self._config = await self._configured()
         await self._configure(await self._configured_otherwise(), self._config)
@@ -78,7 +71,7 @@ class RedisState:
         for db, names in found:
             each = (((b"DUMP", name), (b"PTTL", name)) for name in names)
             told = await self._in(db, [command for pair in each for command in pair])
-            keys += _kept(db, names, told)
+            keys += await self._with_fields(db, list(kept(db, names, told)))
         dump = b"" if isinstance(functions, Refusal) else bytes(functions)
         config = await self._configured_otherwise()
         return Snapshot(tuple(keys), dump, frozenset(self.scripts), config)
@@ -93,8 +86,8 @@ class RedisState:
             if key.db != db:
                 db = key.db
                 commands.append(("SELECT", db))
-            commands.append(("RESTORE", key.name, key.left_ms, key.dump))
-        await self._link.do(*commands)
+            commands += restoring(key)
+        await self.link.do(*commands)
         await self._configure(snapshot.config, snapshot.config)
         self.scripts.update(snapshot.scripts)
 
@@ -109,7 +102,7 @@ class RedisState:
         return seen
 
     async def _configured(self) -> dict[bytes, bytes]:
-        (told,) = await self._link.ask(("CONFIG", "GET", "*"))
+        (told,) = await self.link.ask(("CONFIG", "GET", "*"))
         # Where that is not allowed, an agent cannot configure anything either.
         return {} if isinstance(told, Refusal) else _pairs(told)
 
@@ -120,15 +113,15 @@ class RedisState:
     async def _configure(
         self, names: Iterable[bytes], values: Mapping[bytes, bytes]
     ) -> None:
-        await self._link.do(*(("CONFIG", "SET", name, values[name]) for name in names))
+        await self.link.do(*(("CONFIG", "SET", name, values[name]) for name in names))
 
     async def _found(self, also: Command) -> tuple[Any, list[tuple[int, list[bytes]]]]:
         """The reply to one more command, and the names of all keys by database."""
-        first = await self._link.ask(also, ("INFO", "keyspace"), *_names_in(0))
+        first = await self.link.ask(also, ("INFO", "keyspace"), *_names_in(0))
         extra, keyspace, names = first[0], first[1], {0: sorted(first[-1])}
         others = [db for db in keys_held(keyspace) if db != 0]
         for db in others:
-            names[db] = sorted((await self._link.do(*_names_in(db)))[-1])
+            names[db] = sorted((await self.link.do(*_names_in(db)))[-1])
         return extra, [(db, names[db]) for db in sorted(names) if names[db]]
 
     async def _view_of(self, db: int, names: list[bytes]) -> dict[str, JsonValue]:
@@ -142,23 +135,39 @@ class RedisState:
         for name, kind, look, value, left_ms in zip(
             names, kinds, looks, values, told[1::2], strict=True
         ):
-            if _is_there(value):
+            if is_there(value):
                 shown = {"type": kind, "value": look.show(value)}
-                shown["expires"] = left_ms != _NO_EXPIRY
+                shown["expires"] = left_ms != NO_EXPIRY
                 if kind == "hash" and self._field_expiry:
                     shown["expiring_fields"] = await self._expiring(db, name, value)
                 seen[as_text(name)] = shown
         return seen
 
+    async def _with_fields(self, db: int, keys: list[Key]) -> list[Key]:
+        """The keys, with the fields of hashes whose fields expire one by one."""
+        if not self._field_expiry:
+            return keys
+        hashes = [key.name for key in keys if key.dump[0] in FIELDS_MAY_EXPIRE]
+        held = await self._in(db, [(b"HGETALL", name) for name in hashes])
+        there = [pair for pair in zip(hashes, held, strict=True) if is_there(pair[1])]
+        ask = [(b"HPTTL", n, b"FIELDS", len(f) // 2, *f[::2]) for n, f in there]
+        told = zip(there, await self._in(db, ask), strict=True)
+        fields = {
+            name: tuple(fields_of(flat, left))
+            for (name, flat), left in told
+            if is_there(left)
+        }
+        return [replace(key, fields=fields.get(key.name, ())) for key in keys]
+
     async def _expiring(self, db: int, key: bytes, flat: list[bytes]) -> JsonValue:
         fields = sorted(flat[::2])
         ask: Command = (b"HPTTL", key, b"FIELDS", len(fields), *fields)
         (told,) = await self._in(db, [ask])
-        left = told if _is_there(told) else [_NO_EXPIRY] * len(fields)
+        left = told if is_there(told) else [NO_EXPIRY] * len(fields)
         return texts([f for f, ms in zip(fields, left, strict=True) if ms >= 0])
 
     async def _in(self, db: int, commands: Sequence[Command]) -> list[Any]:
-        return (await self._link.ask(("SELECT", db), *commands))[1:]
+        return (await self.link.ask(("SELECT", db), *commands))[1:]
 
 
 def keys_held(keyspace: bytes) -> dict[int, int]:
@@ -174,18 +183,6 @@ def keys_held(keyspace: bytes) -> dict[int, int]:
 def _names_in(db: int) -> tuple[Command, Command]:
     # A worker's server is its own, so that KEYS keeps nobody waiting.
     return ("SELECT", db), ("KEYS", "*")
-
-
-def _is_there(value: object) -> bool:
-    """False where the key expired since we asked for its name."""
-    return value not in (None, []) and not isinstance(value, Refusal)
-
-
-def _kept(db: int, names: list[bytes], told: list[Any]) -> Iterable[Key]:
-    for name, dump, left_ms in zip(names, told[::2], told[1::2], strict=True):
-        if _is_there(dump):
-            # 0 would mean no end; a key in its last millisecond has one.
-            yield Key(db, name, 0 if left_ms == _NO_EXPIRY else max(1, left_ms), dump)
 
 
 def _pairs(flat: Sequence[bytes]) -> dict[bytes, bytes]:

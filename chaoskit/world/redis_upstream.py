@@ -5,9 +5,12 @@ from typing import Protocol, cast
 
 from chaoskit.wire.redis_dialogue import Dialogue, Step
 from chaoskit.wire.resp_replies import Replies
+from chaoskit.world.redis_buffer import Buffered
+from chaoskit.world.redis_prompt import Prompt
+from chaoskit.world.redis_store import Client
 
 
-class Client(Protocol):
+class Receiver(Protocol):
     """Whom the server's messages are for."""
 
     def send(self, data: bytes, /) -> None:
@@ -17,19 +20,20 @@ class Client(Protocol):
         """The connection is lost."""
 
 
-class Upstream(asyncio.Protocol):
+class Upstream(Buffered):
     """The connection to the server that stands in for a client's.
 
-    ``number`` is the server's own, by which it can be told to end the connection.
+    By what it is ``known`` the server can be told to end the connection.
     """
 
-    def __init__(self, client: "Client", dialogue: Dialogue) -> None:
-        self.number = 0
+    def __init__(self, client: Receiver, dialogue: Dialogue) -> None:
+        self.known: Client | None = None
         self._client = client
         self._dialogue = dialogue
         self._replies = Replies()
         self._waiting: _Waiting | None = None
         self._transport: asyncio.Transport | None = None
+        self._behind: list[bytes] | None = None
 
     @property
     def is_lost(self) -> bool:
@@ -42,11 +46,15 @@ class Upstream(asyncio.Protocol):
 
     def data_received(self, data: bytes) -> None:
         """asyncio's part of the deal."""
+        waiting = self._waiting
         passing = [
             message for message in self._replies.feed(data) if self._pass(message)
         ]
         if passing:
             self._client.send(b"".join(passing))
+        if waiting is not None and self._waiting is None:
+            # The last thing to do here: whoever waits goes on at once.
+            waiting.over.set(waiting.replies)
 
     def connection_lost(self, exc: Exception | None) -> None:
         """asyncio's part of the deal."""
@@ -57,10 +65,12 @@ class Upstream(asyncio.Protocol):
 
     async def ask(
         self, step: Step, raw: bytes, replies: int, *, passing: bool
-    ) -> bytes:
-        """Send bytes and wait for what answers them; returns the last reply.
+    ) -> list[bytes]:
+        """Send bytes and wait for what answers them; returns the replies.
 
-        ``passing``: each reply goes to the client as it comes.
+        ``passing``: each goes to the client as it comes, and the last one is returned.
+        Where they are withheld, so is what comes behind them, until `release`: a cache
+        must not hear that a value has changed before it hears the value.
 
         Raises:
             ConnectionError: the connection is lost.
@@ -70,7 +80,13 @@ class Upstream(asyncio.Protocol):
         self._waiting = waiting = _Waiting(step, replies, passing=passing)
         self._transport.resume_reading()
         self._transport.write(raw)
-        return await waiting.last
+        return await waiting.over
+
+    def release(self) -> None:
+        """What was withheld is on its way: send what the server pushed behind it."""
+        behind, self._behind = self._behind, None
+        if behind:
+            self._client.send(b"".join(behind))
 
     def tell(self, raw: bytes) -> None:
         """Send bytes that nothing answers."""
@@ -99,10 +115,15 @@ class Upstream(asyncio.Protocol):
     def _pass(self, message: bytes) -> bool:
         """Take in one message; True if it goes to the client."""
         waiting = self._waiting
+        if self._behind is not None:
+            self._behind.append(message)
+            return False
         if waiting is None or not self._dialogue.answers(waiting.step, message):
             return True
         if waiting.took(message):
             self._waiting = None
+            if not waiting.passing:
+                self._behind = []
         return waiting.passing
 
 
@@ -112,19 +133,19 @@ class _Waiting:
     def __init__(self, step: Step, replies: int, *, passing: bool) -> None:
         self.step = step
         self.passing = passing
-        self.last: asyncio.Future[bytes] = asyncio.get_running_loop().create_future()
+        self.replies: list[bytes] = []
+        self.over: Prompt[list[bytes]] = Prompt()
         self._left = replies
 
     def took(self, reply: bytes) -> bool:
         """Count a reply; True if it was the last one."""
         self._left -= 1
         # An error to a subscription stands for all of its confirmations.
-        over = not self._left or bool(self.step.confirmation and reply[:1] == b"-")
-        if over and not self.last.done():
-            self.last.set_result(reply)
-        return over
+        if self.passing:
+            self.replies.clear()
+        self.replies.append(reply)
+        return not self._left or bool(self.step.confirmation and reply[:1] == b"-")
 
     def fail(self) -> None:
         """No more will come."""
-        if not self.last.done():
-            self.last.set_exception(ConnectionError("the server closed the connection"))
+        self.over.fail(ConnectionError("the server closed the connection"))

@@ -1,5 +1,6 @@
 """What a service is to the rest of chaoskit, and what one that holds state adds."""
 
+from collections.abc import Mapping
 from typing import Protocol, runtime_checkable
 
 from pydantic import JsonValue
@@ -43,3 +44,19 @@ class Stateful(Protocol):
 
     async def view(self) -> JsonValue:
         """Its state as JSON, for fingerprints and for people."""
+
+
+@runtime_checkable
+class Volatile(Protocol):
+    """A service that holds what a loss of power would take."""
+
+    async def lose_power(self) -> None:
+        """Forget what was not synced."""
+
+
+@runtime_checkable
+class Inherited(Protocol):
+    """A service that a life reaches by files that it inherits."""
+
+    def inherited(self, life: int) -> Mapping[str, int]:
+        """Descriptors to hand to an open life, by the variable that is to name each."""

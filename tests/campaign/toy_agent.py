@@ -166,7 +166,8 @@ class Agent:
             if "unsteady" in FLAGS and is_first_ever():
                 self.ask()
             messages.append(self.ask())
-            self.save()
+            if "acts-unsaved" not in FLAGS or not messages[-1].get("tool_calls"):
+                self.save()
 
 
 def is_first_ever():

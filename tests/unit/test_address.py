@@ -17,7 +17,9 @@ ADDRESSES = st.builds(
     st.none() | st.integers(0, 999_999_999),
     OPERATIONS,
     st.integers(1, 999_999_999),
-    st.sampled_from(Edge),
+    st.just(Edge.BEFORE)
+    | st.just(Edge.AFTER)
+    | st.integers(1, 99).map(Edge.of_part),
 )
 
 
@@ -78,7 +80,9 @@ WRONG = [
     "0:tools.charge_card#01:after",
     "0:tools.charge_card#1",
     "0:tools.charge_card#1:between",
-    "0:tools.charge_card#1:part:2",
+    "0:tools.charge_card#1:part:0",
+    "0:tools.charge_card#1:part",
+    "0:tools.charge_card#1:after:2",
     "-1:tools.charge_card#1:after",
     "\N{ARABIC-INDIC DIGIT THREE}:tools.charge_card#1:after",
     "0:tools.charge card#1:after",

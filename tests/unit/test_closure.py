@@ -12,7 +12,7 @@ from chaoskit.explore.fingerprint import Canon
 from chaoskit.explore.memory import remembered
 from chaoskit.model.address import Address, Edge, Operation
 from chaoskit.model.faults import FaultKind
-from chaoskit.model.history import Crossed
+from chaoskit.model.history import Crossed, FaultFired, LifeEnded
 from chaoskit.model.manifest import LogNames
 from chaoskit.model.schedule import Fault, Schedule
 from chaoskit.model.state import WorldState
@@ -285,3 +285,29 @@ def test_repeating_makes_no_other_world(told):
     story.resume().ask(0).call("pay", "k", first=False, order="o-1").log("x").killed()
     assert remembered(story.events, LogNames(), {}) == before
     assert Visit().origin is None
+
+
+UNSYNCED = {"files": {"a": "new"}, "unsynced": {"a": "old"}}
+
+
+@pytest.mark.parametrize("files", [{"unsynced": {}}, UNSYNCED])
+def test_a_loss_of_power_is_tried_where_there_is_something_to_lose(files):
+    """Each such world is visited twice: as it is, and without what was not synced."""
+    address = Address(0, WRITE, 1, Edge.AFTER)
+    kill = Fault(FaultKind.KILL, address)
+    prefix = (
+        FaultFired(life=0, fault=str(kill)),
+        LifeEnded(life=0, cause="restored", ending="died", signal=9),
+    )
+    state = WorldState(
+        Schedule((kill,)), 0, "run-1", 0.0, prefix, {"files": files}, {}, {}
+    )
+    wanted = (FaultKind.KILL, FaultKind.POWERLOSS)
+    closure = Closure(CANON, (Look(state, str(address)),), 10, wanted)
+    visits = list(closure.first(BASELINE))
+    lost = [visit.origin for visit in visits[1:]]
+    assert visits[0].origin == state
+    assert bool(lost) == (files is UNSYNCED)
+    for origin in lost:
+        assert str(origin.path) == f"powerloss@{address}"
+        assert origin.prefix[0].fault == str(origin.path)

@@ -16,12 +16,18 @@ RULES_BETWEEN_FIELDS = {
     "agent_is_a_folder",
     "agent_missing_file",
     "answers_missing",
+    "docker_missing",
+    "docker_python",
     "exits_shared",
     "fork_missing",
+    "kept_disk_closure",
+    "kept_disk_pause",
     "script_without_end",
     "start_no_program",
     "tool_undeclared",
     "tools_missing",
+    "wobble_without_arguments",
+    "wobble_without_choice",
 }
 """What a schema cannot see: rules between fields, and other files."""
 
@@ -47,11 +53,13 @@ llm:
   script:
     - call: {one: {}}
     - call: [{one: {a: [1, null, {b: 2.5}]}}, {two: {}}]
+    - call: {three: {a: 1}, or: [{a: 2}, {}]}
+      or: [{three: {a: 3}}, [{three: {a: 4}, or: [{a: 5}]}]]
     - ask: "?"
     - wait: 0.5
     - say: Done.
   fresh_ids: false
-  wobble: none
+  wobble: choice
 tools: {one: read, two: {class: blind}, three: {class: keyed, result: [1]}}
 search: {strategy: closure, depth: 1, seed: -1, trials: 1}
 faults: [kill]
@@ -75,6 +83,7 @@ capabilities: [streaming, parallel-tools, approval, timers, worker]
 log: {run_id: a, step: b, checkpoint_id: c, level: d, event: e, call: f}
 env: {A_1: "", B: "{goal}"}
 fork: {preload: [a.b], call: "a.b:c"}
+docker: {image: "a/b:1", disk: keep}
 """
 
 

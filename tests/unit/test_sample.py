@@ -5,12 +5,13 @@ from dataclasses import replace
 import pytest
 
 from chaoskit.explore.baseline import Baseline
-from chaoskit.explore.sample import KILLS_MAX, Sample
-from chaoskit.model.faults import FaultKind
+from chaoskit.explore.sample import FAULTS_MAX, Sample
+from chaoskit.explore.strikes import Strikes
+from chaoskit.model.faults import FaultKind, Wanted
 from chaoskit.model.schedule import Schedule
 from chaoskit.model.visit import Visited
 
-KILL = (FaultKind.KILL,)
+KILL = Strikes((Wanted(FaultKind.KILL),))
 MESSAGES = [("llm", "chat", None), ("redis", "set", "x"), ("tools", "pay", "o-1")]
 
 
@@ -61,7 +62,7 @@ def test_trials_that_are_asked_for_are_made(walk):
 
 def test_a_walk_kills_several_times_each_in_a_later_life(walk):
     schedules = walk(1, 200)
-    assert {len(schedule) for schedule in schedules} == set(range(1, KILLS_MAX + 1))
+    assert {len(schedule) for schedule in schedules} == set(range(1, FAULTS_MAX + 1))
     for schedule in schedules:
         lives = [fault.at.life for fault in schedule.faults]
         assert lives == list(range(len(lives)))
@@ -71,7 +72,7 @@ def test_a_walk_kills_several_times_each_in_a_later_life(walk):
 
 def test_no_walk_goes_further_than_it_may(walk, play):
     schedules = walk(0, 500, lambda schedule: play(schedule, MESSAGES[0]))
-    assert max(map(len, schedules)) == KILLS_MAX
+    assert max(map(len, schedules)) == FAULTS_MAX
     assert len(schedules) <= 2 + 4 + 8 + 16
 
 

@@ -5,6 +5,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from chaoskit.model.address import Address, Edge, Operation
+from chaoskit.model.fault_table import flaw_of
 from chaoskit.model.faults import FaultKind
 from chaoskit.model.schedule import Fault, Schedule
 
@@ -19,13 +20,17 @@ ADDRESSES = st.builds(
         st.none() | FEW | st.text(max_size=5),
     ),
     st.integers(1, 3),
-    st.sampled_from(Edge),
+    st.sampled_from([Edge.BEFORE, Edge.AFTER, Edge.of_part(1), Edge.of_part(2)]),
 )
+ARGUMENTS = st.none() | st.sampled_from(["0.5", "429", "-60"])
 SCHEDULES = st.builds(
     Schedule,
-    st.lists(st.builds(Fault, st.sampled_from(FaultKind), ADDRESSES), max_size=3).map(
-        tuple
-    ),
+    st.lists(
+        st.builds(Fault, st.sampled_from(FaultKind), ADDRESSES, ARGUMENTS).filter(
+            lambda fault: flaw_of(fault.kind, fault.argument, fault.at) is None
+        ),
+        max_size=3,
+    ).map(tuple),
 )
 ONE = "kill@0:tools.charge_card[o-1]#1:after"
 TWO = "kill@1:llm.chat#1:before"
@@ -92,16 +97,22 @@ def test_fewer_faults_come_first_then_earlier_places():
     ("text", "part", "expected"),
     [
         ("0:llm.chat#1:after", "'0:llm.chat#1:after'", "KIND@ADDRESS"),
-        ("murder@0:llm.chat#1:after", "'murder'", "it has: kill"),
-        ("KILL@0:llm.chat#1:after", "'KILL'", "it has: kill"),
+        ("murder@0:llm.chat#1:after", "'murder'", "one of kill, kill_one"),
+        ("KILL@0:llm.chat#1:after", "'KILL'", "did you mean 'kill'?"),
+        ("error(418)@0:llm.chat#1:before", "error(418)", "429, 500, 503, 529"),
+        ("delay(soon)@0:llm.chat#1:before", "delay(soon)", "a number of seconds"),
+        ("drop_reply@0:llm.chat#1:before", "before", "expected after"),
+        ("powerloss@0:redis.set[k]#1:after", "powerloss", "`restart` and `rollback`"),
+        ("kill(now)@0:llm.chat#1:before", "kill(now)", "expected no argument"),
+        ("kil@0:llm.chat#1:after", "'kil'", "did you mean 'kill'?"),
         ("kill@nowhere", "'nowhere'", "life:service.op[key]#nth:edge"),
-        (f"{ONE} + {TWO}x", "'1:llm.chat#1:beforex'", "before or after"),
+        (f"{ONE} + {TWO}x", "'1:llm.chat#1:beforex'", "before, after or part:K"),
         (f"{ONE} + ", "''", "KIND@ADDRESS"),
         (f"{ONE}+{TWO}", "0:tools.charge_card", "life:service.op[key]#nth:edge"),
     ],
 )
 def test_what_is_no_schedule_is_said_in_a_sentence(text, part, expected):
-    with pytest.raises(ValueError, match=r"expected|has") as caught:
+    with pytest.raises(ValueError, match=r"expected|did you mean|has") as caught:
         Schedule.parse(text)
     assert part in str(caught.value)
     assert expected in str(caught.value)

@@ -4,11 +4,12 @@ import pytest
 
 from chaoskit.explore.baseline import Baseline
 from chaoskit.explore.replay import Replay
+from chaoskit.explore.strikes import Strikes
 from chaoskit.explore.sweep import Sweep, following
-from chaoskit.model.faults import FaultKind
+from chaoskit.model.faults import FaultKind, Wanted
 from chaoskit.model.schedule import Schedule
 
-KILL = (FaultKind.KILL,)
+KILL = Strikes((Wanted(FaultKind.KILL),))
 
 
 BEAT = ("redis", "expire", "beat")

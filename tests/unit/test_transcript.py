@@ -49,7 +49,9 @@ def test_different_refusals_are_different_findings(told, judged):
     assert len({found.cause for found in judged(story.fails())}) == 2
 
 
-@pytest.mark.parametrize("later", ["call_t4p0", "call_t4p0, call_t4p1"])
+@pytest.mark.parametrize(
+    "later", ["call_t4p0", "call_t4p0, call_t4p1", "toolu_t4p0, toolu_t4p1"]
+)
 def test_the_same_refusal_further_on_is_the_same_cause(told, judged, later):
     """Killed at turn 1 or at turn 4: one bug, so one finding of the campaign."""
     (one,) = judged(told().ask(1, problem=NO_RESULT.format("call_t1p0")).fails())

@@ -76,3 +76,11 @@ def test_requests_are_counted_within_their_life():
 
 def test_turns_past_the_end_are_no_gates():
     assert open_turn(_request(0, 1, 9), SCRIPT) is None
+
+
+def test_questions_of_two_apis_are_told_apart():
+    """Messages are numbered per operation; each question goes with its own number."""
+    asked = Asked(life=0, op="responses", turn=1, carried=("0.0",))
+    address = "0:llm.responses#1"
+    edges = [Crossed(life=0, address=f"{address}:{e}") for e in ("before", "after")]
+    assert open_turn([*_request(0, 1, 0), asked, *edges], SCRIPT) == 1

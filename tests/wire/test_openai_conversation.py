@@ -2,8 +2,9 @@
 
 import pytest
 
-from chaoskit.wire.openai import refusal
-from chaoskit.wire.openai_conversation import call_id, place, without_fresh_part
+from chaoskit.wire.openai_chat import refusal
+from chaoskit.wire.openai_conversation import place
+from chaoskit.wire.said import placed_id, without_fresh_part
 
 GOAL = "Book a flight to NYC"
 USER = {"role": "user", "content": GOAL}
@@ -121,7 +122,7 @@ def test_the_task_begins_at_the_message_that_holds_the_goal():
 
 
 def test_our_ids_give_the_place_of_a_history_that_was_summed_up():
-    ours = call_id(3, 0, "0123456789abcdef")
+    ours = placed_id("call", 3, 0, "0123456789abcdef")
     summary = {"role": "user", "content": f"So far, for {GOAL}: much was done."}
     short = [summary, _calls(ours), _result(ours)]
     assert place(short, GOAL).turn == 4
@@ -129,7 +130,7 @@ def test_our_ids_give_the_place_of_a_history_that_was_summed_up():
 
 
 def test_parallel_calls_in_messages_of_their_own_are_one_turn():
-    one, other = call_id(1, 0, "aa"), call_id(1, 1, "aa")
+    one, other = placed_id("call", 1, 0, "aa"), placed_id("call", 1, 1, "aa")
     split = [SAID, _calls(one), _result(one), _calls(other), _result(other)]
     found = place([USER, *split], GOAL)
     assert found.turn == 2
@@ -137,7 +138,7 @@ def test_parallel_calls_in_messages_of_their_own_are_one_turn():
 
 
 def test_results_are_named_by_our_ids_or_by_their_place():
-    ours = call_id(0, 1, "ff")
+    ours = placed_id("call", 0, 1, "ff")
     found = place([USER, _calls("x", ours), _result(ours), _result("x")], GOAL)
     assert found.carried == ["0.1", "0.0"]
 
@@ -158,5 +159,5 @@ def test_a_broken_conversation_still_has_a_place(broken):
 
 
 def test_problems_read_the_same_in_every_run():
-    text = f"no response: {call_id(2, 1, '00ff')}, call_other"
+    text = f"no response: {placed_id('call', 2, 1, '00ff')}, call_other"
     assert without_fresh_part(text) == "no response: call_t2p1, call_other"

@@ -5,12 +5,16 @@ import copy
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from chaoskit.model.scenario import Call, CallTurn, SayTurn
-from chaoskit.wire.openai import answer_at, prompt_tokens, refusal
+from chaoskit.model.scenario import Call, CallTurn, Llm, SayTurn
+from chaoskit.wire.openai_chat import completion, prompt_tokens, refusal
+from chaoskit.wire.openai_chat_stream import DONE, events
 from chaoskit.wire.openai_conversation import place
 from chaoskit.wire.openai_request import ROLES, RULES
+from chaoskit.wire.said import Ids
+from chaoskit.wire.wobble import said_at
 
 SCRIPT = (CallTurn(call=(Call(tool="pay", args={"o": 1}),)), SayTurn(say="Done."))
+LLM = Llm(script=SCRIPT)
 WORDS = [*ROLES, "function", "text", "auto", "c1", "json_schema", "object"]
 KEYS = [
     *RULES,
@@ -63,8 +67,9 @@ def _judge(body):
     found = refusal(body)
     if found is None:
         turn = place(body["messages"], "go").turn
-        fresh = [str(n) for n in range(body.get("n") or 1)]
-        assert answer_at(SCRIPT, turn).completion(body, fresh)["choices"]
+        said, fresh = said_at(LLM, turn), [str(n) for n in range(body.get("n") or 1)]
+        assert completion(body, said, Ids(turn, tuple(fresh)))["choices"]
+        assert events(body, said, Ids(turn, tuple(fresh)))[-1] == DONE
         assert prompt_tokens(body) >= 0
     else:
         assert found.body()["error"]["message"]

@@ -1,7 +1,10 @@
 """Answers: what the script says, in the shape of the real API."""
 
-from chaoskit.model.scenario import AskTurn, Call, CallTurn, SayTurn, WaitTurn
-from chaoskit.wire.openai import answer_at, models, prompt_tokens, tokens
+from chaoskit.model.scenario import AskTurn, Call, CallTurn, Llm, SayTurn, WaitTurn
+from chaoskit.wire.openai_chat import completion, prompt_tokens
+from chaoskit.wire.openai_models import models
+from chaoskit.wire.said import Ids, tokens
+from chaoskit.wire.wobble import said_at
 
 SCRIPT = (
     CallTurn(
@@ -11,11 +14,16 @@ SCRIPT = (
     WaitTurn(wait=3),
     SayTurn(say="Booked."),
 )
+LLM = Llm(script=SCRIPT)
 BODY = {"model": "gpt-9", "messages": [{"role": "user", "content": "12345"}]}
 
 
-def _message(turn, fresh=("f0",)):
-    return answer_at(SCRIPT, turn).completion(BODY, fresh)["choices"][0]["message"]
+def _completion(turn, fresh=("f0",), body=BODY):
+    return completion(body, said_at(LLM, turn), Ids(turn, fresh))
+
+
+def _message(turn):
+    return _completion(turn)["choices"][0]["message"]
 
 
 def _called(turn):
@@ -35,18 +43,16 @@ def test_gates_and_waits_are_calls_that_the_agent_serves():
 
 def test_past_its_end_the_script_repeats_its_last_word():
     assert _message(3)["content"] == _message(9)["content"] == "Booked."
-    assert answer_at(SCRIPT, 9).turn == 9
+    assert said_at(LLM, 9).turn == 9
 
 
 def test_a_completion_has_every_field_of_the_real_one():
-    said = answer_at(SCRIPT, 3).completion(BODY, ["f0"])
+    said = _completion(3)
     assert said["id"] == "chatcmpl-t3-f0"
     assert said["object"] == "chat.completion"
     assert said["model"] == "gpt-9"
     assert said["choices"][0]["finish_reason"] == "stop"
-    assert answer_at(SCRIPT, 0).completion(BODY, ["f"])["choices"][0][
-        "finish_reason"
-    ] == ("tool_calls")
+    assert _completion(0)["choices"][0]["finish_reason"] == "tool_calls"
     usage = said["usage"]
     assert usage["prompt_tokens"] == 3 + 2
     assert usage["completion_tokens"] == 2
@@ -56,7 +62,7 @@ def test_a_completion_has_every_field_of_the_real_one():
 
 
 def test_alternatives_are_alike_but_for_their_ids():
-    said = answer_at(SCRIPT, 0).completion(BODY, ["f0", "f1"])
+    said = _completion(0, ("f0", "f1"))
     ids = [choice["message"]["tool_calls"][0]["id"] for choice in said["choices"]]
     assert ids == ["call_t0p0_f0", "call_t0p0_f1"]
     assert [choice["index"] for choice in said["choices"]] == [0, 1]
@@ -76,3 +82,21 @@ def test_tokens_are_counted_by_length_calls_and_tools_included():
 def test_models_are_listed_as_the_real_api_lists_them():
     (only,) = models("m")["data"]
     assert (only["id"], only["object"]) == ("m", "model")
+
+
+def test_long_prompts_are_cached_in_steps_and_efforts_are_paid_for():
+    words = {"role": "user", "content": "x" * 4 * 1400}
+    usage = _completion(3, body={**BODY, "messages": [words]})["usage"]
+    assert usage["prompt_tokens"] == 1403
+    assert usage["prompt_tokens_details"]["cached_tokens"] == 1280
+    usage = _completion(3, ("a", "b"), {**BODY, "reasoning_effort": "low"})["usage"]
+    assert usage["completion_tokens_details"]["reasoning_tokens"] == 128
+    assert usage["completion_tokens"] == 2 * 2 + 128
+
+
+def test_an_answer_at_its_limit_is_cut_in_its_last_part_and_says_so():
+    said = said_at(LLM, 0).cut_short()
+    assert said.called == (("hold", '{"b":1,"a":"ü"}'), ("pay", "{"))
+    choice = completion(BODY, said, Ids(0, ("f",)))["choices"][0]
+    assert choice["finish_reason"] == "length"
+    assert said_at(LLM, 3).cut_short().content == "Boo"

@@ -2,7 +2,7 @@
 
 import pytest
 
-from chaoskit.wire.openai import refusal
+from chaoskit.wire.openai_chat import refusal
 
 USER = {"role": "user", "content": "ping"}
 TOOL = {"type": "function", "function": {"name": "f", "parameters": {"type": "object"}}}
@@ -261,6 +261,15 @@ REFUSED = [
         ),
     ),
     (
+        "an unknown stream option",
+        {"stream": True, "stream_options": {"usage": True}},
+        (
+            "stream_options.usage",
+            "unknown_parameter",
+            "Unknown parameter: 'stream_options.usage'.",
+        ),
+    ),
+    (
         "numeric metadata",
         {"metadata": {"k": 7}},
         _type("metadata.k", "a string", "an integer"),
@@ -298,17 +307,12 @@ def test_a_broken_field_gets_the_real_error(changes, expected):
         {"messages": [{"role": "user", "content": [{"type": "text", "text": "x"}]}]},
         {"messages": [USER, {"role": "assistant", "content": None, "refusal": "no"}]},
         {"messages": [{**USER, "extra": 1}]},
+        {"stream": True, "stream_options": {"include_usage": True}},
         {"messages": [USER, {"role": "function", "name": "f", "content": "x"}]},
     ],
 )
 def test_what_the_real_api_takes_is_taken(changes):
     assert refusal(_body(**changes)) is None
-
-
-def test_streaming_says_that_it_is_not_in_this_version():
-    found = refusal(_body(stream=True))
-    assert found is not None
-    assert "not in this version" in found.message
 
 
 @pytest.mark.parametrize(

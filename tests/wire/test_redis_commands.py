@@ -276,3 +276,51 @@ def test_a_monitor_that_was_refused_changes_nothing() -> None:
     talk = Talk()
     talk.say("MONITOR", b"-NOPERM no\r\n")
     assert talk.say("SET a 1").kind is Kind.WRITE
+
+
+def _whole(*lines: str, talk: Talk | None = None) -> Step | None:
+    commands = [Command(_words(line), f"<{line}>".encode()) for line in lines]
+    return (talk or Talk()).dialogue.whole(commands[0], commands[1:])
+
+
+def test_a_transaction_that_arrived_whole_is_one_step() -> None:
+    step = _whole("MULTI", "GET a", "SET b 1", "DEL c", "EXEC")
+    assert step is not None
+    assert (step.kind, step.meaning.op, step.meaning.key) == (Kind.WRITE, "exec", "b")
+    assert step.raw == b"<MULTI><GET a><SET b 1><DEL c><EXEC>"
+    assert step.opening == b"<MULTI><GET a><SET b 1><DEL c>"
+    assert step.replies == 5
+
+
+def test_a_whole_transaction_without_writes_is_not_counted() -> None:
+    step = _whole("multi", "GET a", "exec")
+    assert step is not None
+    assert (step.kind, step.replies) == (Kind.PLAIN, 3)
+
+
+@pytest.mark.parametrize(
+    "lines",
+    [
+        ("MULTI",),
+        ("MULTI", "SET a 1"),
+        ("MULTI x", "SET a 1", "EXEC"),
+        ("MULTI", "SET a 1", "EXEC x"),
+        ("MULTI", "SET a 1", "DISCARD"),
+        ("MULTI", "MULTI", "EXEC"),
+        ("MULTI", "SUBSCRIBE c", "EXEC"),
+        ("MULTI", "CLIENT REPLY OFF", "EXEC"),
+        ("MULTI", "RESET", "EXEC"),
+        ("MULTI", "EVAL script 0", "EXEC"),
+    ],
+)
+def test_what_may_go_another_way_is_read_command_by_command(
+    lines: tuple[str, ...],
+) -> None:
+    """A refusal in the middle, or a script that the server would know from there on."""
+    assert _whole(*lines) is None
+
+
+def test_who_is_subscribed_is_read_command_by_command() -> None:
+    talk = Talk()
+    talk.say("SUBSCRIBE a", _confirmation(b"subscribe", b"a", 1))
+    assert _whole("MULTI", "SET a 1", "EXEC", talk=talk) is None

@@ -201,16 +201,6 @@ async def test_a_refusal_is_the_real_one_and_is_recorded_without_fresh_ids(
     assert crossed[-1] == "0:llm.chat#2:after"
 
 
-async def test_a_streamed_request_is_told_that_it_is_not_in_this_version(
-    serve, make_gate, scenario
-):
-    gate = make_gate()
-    async with serve(Llm(), gate, scenario) as env, _client(env) as client:
-        with pytest.raises(openai.BadRequestError, match="not in this version"):
-            await _ask(client, [USER], stream=True)
-    assert "Streamed" in str(_asked(gate)[0].problem)
-
-
 async def test_without_the_key_there_is_no_answer_and_the_key_sent_is_not_repeated(
     serve, make_gate, scenario, web
 ):
@@ -255,7 +245,7 @@ async def test_models_are_listed_and_any_name_is_known(serve, make_gate, scenari
 @pytest.mark.parametrize(
     ("method", "path", "status", "message"),
     [
-        ("POST", "/responses", 404, "Invalid URL (POST /v1/responses)"),
+        ("PUT", "/responses", 405, "Not allowed to PUT on /v1/responses"),
         ("GET", "/nothing", 404, "Invalid URL (GET /v1/nothing)"),
         ("GET", "/chat/completions", 405, "Not allowed to GET on /v1/chat/completions"),
         ("POST", "/models", 405, "Not allowed to POST on /v1/models"),

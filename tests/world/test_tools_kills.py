@@ -171,13 +171,15 @@ async def test_late_work_of_an_earlier_trial_stays_out_of_the_next_ledger(
         assert await tools.snapshot() == ()
 
 
-async def test_a_bug_of_ours_is_raised_to_us_and_is_no_answer_to_the_agent(web):
+async def test_a_bug_of_ours_is_raised_to_us_and_is_no_answer_to_the_agent(
+    web, make_gate
+):
     async def broken(request):
         raise KeyError("ours")
 
     lives = HttpLives(100, Reply(None, 413))
     port = await lives.start()
-    await lives.open(0, broken)
+    await lives.open(0, broken, make_gate())
     async with web() as client:
         with pytest.raises(aiohttp.ClientConnectionError):
             await client.get(f"http://127.0.0.1:{port}/")
@@ -186,7 +188,7 @@ async def test_a_bug_of_ours_is_raised_to_us_and_is_no_answer_to_the_agent(web):
     await lives.stop()
 
 
-async def test_a_connection_accepted_in_the_last_moment_is_cut_too(web):
+async def test_a_connection_accepted_in_the_last_moment_is_cut_too(make_gate):
     """Accepted by the loop, announced to the server only after its life was closed."""
 
     async def never(request):
@@ -194,14 +196,16 @@ async def test_a_connection_accepted_in_the_last_moment_is_cut_too(web):
 
     lives = HttpLives(100, Reply(None, 413))
     port = await lives.start()
-    await lives.open(0, never)
-    _, served = lives._open[0]
+    await lives.open(0, never, make_gate())
+    served = lives._open[0]
     reader, writer = await asyncio.open_connection("127.0.0.1", port)
     served._over = True
     late_reader, late_writer = await asyncio.open_connection("127.0.0.1", port)
-    assert await late_reader.read() == b""
+    with pytest.raises(ConnectionResetError):
+        await late_reader.read()
     await lives.close(0)
-    assert await reader.read() == b""
+    with pytest.raises(ConnectionResetError):
+        await reader.read()
     writer.close()
     late_writer.close()
     await lives.stop()
@@ -213,5 +217,5 @@ async def test_services_listen_on_the_loopback_interface_only(
     tools = Tools()
     async with serve(tools, make_gate(), scenario) as env:
         assert env["CHAOSKIT_TOOLS_URL"].startswith("http://127.0.0.1:")
-        server, _ = tools._http._open[0]
-        assert [sock.getsockname()[0] for sock in server.sockets] == ["127.0.0.1"]
+        sockets = tools._http._port._entrance.server.sockets
+        assert [sock.getsockname()[0] for sock in sockets] == ["127.0.0.1"]
