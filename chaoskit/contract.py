@@ -107,7 +107,10 @@ def _sections() -> Iterator[str]:
 _LIVES = """\
 Commands run in the manifest's folder, in a session and process group of their own.
 `fork` starts lives from a parent that has imported `preload` once; each is a real
-process with its own pid.
+process with its own pid. `docker` makes each life the first process of a container, in
+the image's own folder, behind its entry point and with its variables, on this machine's
+network; the image must be there. With `disk: fresh` that is a new container each time,
+with `keep` it finds the disk that the run's life before left.
 
 An exit code of `done` finishes the run, `parked` says that it waits and holds no
 process, `failed` that it gave up for good. Any other end, by a signal too, is a death:
@@ -124,7 +127,8 @@ _ENVIRONMENT = """\
 Everything listens on the loopback interface only. The API key is a canary: it must turn
 up nowhere. No variable tells which life it is or what fault is coming. The rest of the
 environment is chaoskit's own, without `REDIS_URL` and `DATABASE_URL` and with loopback
-addresses exempt from any proxy."""
+addresses exempt from any proxy; in a container it is the image's, and as no descriptor
+can be handed in, CHAOSKIT_MARK_FD is not set."""
 
 _EFFECTS = """\
 An effect's identity is its place in the script, recognised by tool and arguments; two

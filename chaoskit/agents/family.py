@@ -21,11 +21,15 @@ from chaoskit.agents.life import Endpoint, Exit
 from chaoskit.agents.linux import (
     Process,
     below,
+    bury,
     children,
     ended,
     held,
     is_running,
     look,
+    reap,
+    see_off,
+    send,
 )
 from chaoskit.agents.mark import mark_of
 
@@ -78,7 +82,7 @@ class Family:
         """See `Life.signal`."""
         if self._root_ended:
             for process in self._others():
-                _send(process, number)
+                send(process, number)
         else:
             os.killpg(self.pid, number)
 
@@ -91,7 +95,7 @@ class Family:
         told: set[Process] = set()
         while new := {each for each in self._all() if not each.zombie} - told:
             for process in new:
-                _send(process, signal.SIGSTOP)
+                send(process, signal.SIGSTOP)
             told |= new
             # On another processor, for some microseconds yet.
             while any(is_running(process.pid) for process in told):  # noqa: ASYNC110
@@ -100,7 +104,7 @@ class Family:
     async def go_on(self) -> None:
         """See `Life.go_on`."""
         for process in self._all():
-            _send(process, signal.SIGCONT)
+            send(process, signal.SIGCONT)
 
     async def written(self) -> None:
         """See `Life.written`: it writes to its files itself."""
@@ -142,7 +146,7 @@ class Family:
 
     async def _exit(self) -> Exit:
         # A debugger is told first, and nothing tells us when it knows.
-        while (end := _reap(self._pidfd)) is None:  # noqa: ASYNC110
+        while (end := reap(self._pidfd)) is None:  # noqa: ASYNC110
             await asyncio.sleep(0)
         by_itself = end.si_code == os.CLD_EXITED
         return Exit(
@@ -161,9 +165,9 @@ class Family:
         rest: list[Process] = []
         for other in self._others():
             (felled if self._fell(other) else rest).append(other)
-        reaped = [_bury(other) for other in rest]
+        reaped = [bury(other) for other in rest]
         for other in felled:
-            await _see_off(other)
+            await see_off(other)
         return bool(felled) or any(reaped)
 
     def _others(self) -> Iterator[Process]:
@@ -195,28 +199,3 @@ class Family:
             self._orphans.add(process)
             return True
         return False
-
-
-def _send(process: Process, number: int) -> None:
-    with suppress(ProcessLookupError, PermissionError), held(process) as pidfd:
-        signal.pidfd_send_signal(pidfd, number)
-
-
-async def _see_off(process: Process) -> None:
-    with suppress(ProcessLookupError), held(process) as pidfd:
-        await ended(pidfd)
-    _bury(process)
-
-
-def _bury(process: Process) -> bool:
-    """Whether it was dead and ours to reap, if it was dead.
-
-    If not ours, its parent dies in the same round and makes it ours in the next.
-    """
-    with suppress(ProcessLookupError, ChildProcessError), held(process) as pidfd:
-        return _reap(pidfd) is not None
-    return False
-
-
-def _reap(pidfd: int) -> os.waitid_result | None:
-    return os.waitid(os.P_PIDFD, pidfd, os.WEXITED | os.WNOHANG)

@@ -140,6 +140,8 @@ class Launcher(Protocol):
 
         So no message of the life can be seen by a service before its handle is here.
         Raises `LaunchError`; nothing is left of the attempt then, nor if cancelled.
+        A life in a container may be handed over before it runs, and raises it later, in
+        `wait`, where its program is missing.
         """
         ...
 

@@ -5,7 +5,7 @@ import ctypes
 import os
 import signal
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -146,3 +146,31 @@ async def ended(pidfd: int) -> None:
         await dead.wait()
     finally:
         loop.remove_reader(pidfd)
+
+
+def send(process: Process, number: int) -> None:
+    """Signals a process, where it is there and ours to signal."""
+    with suppress(ProcessLookupError, PermissionError), held(process) as pidfd:
+        signal.pidfd_send_signal(pidfd, number)
+
+
+async def see_off(process: Process) -> None:
+    """Waits until it is dead, and reaps it if it is ours."""
+    with suppress(ProcessLookupError), held(process) as pidfd:
+        await ended(pidfd)
+    bury(process)
+
+
+def bury(process: Process) -> bool:
+    """Whether it was dead and ours to reap, if it was dead.
+
+    If not ours, its parent dies in the same round and makes it ours in the next.
+    """
+    with suppress(ProcessLookupError, ChildProcessError), held(process) as pidfd:
+        return reap(pidfd) is not None
+    return False
+
+
+def reap(pidfd: int) -> os.waitid_result | None:
+    """How a dead child of ours ended; None while it lives."""
+    return os.waitid(os.P_PIDFD, pidfd, os.WEXITED | os.WNOHANG)

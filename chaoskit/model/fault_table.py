@@ -161,8 +161,7 @@ FILES: Row = {
         "killed, and what was not synced is lost: all of it, data only, names only, or"
         " some (the younger half of the changes)",
         BOTH,
-        ("all",),
-        also=("data", "names", "some"),
+        also=("all", "data", "names", "some"),
     ),
 }
 

@@ -1,8 +1,9 @@
 """One schedule, one trial: lives are started, struck and started again, to the end.
 
 `plan` is what a trial is told, `run` plays it, life after life; `course` decides what
-follows a life, `looks` keeps the worlds that are passed, `command` says how a life is
-started.
+follows a life; `living` is one life in play, `strikes` what faults do to it, `company`
+knows which lives are open, `account` puts on record what becomes of one; `looks` keeps
+the worlds that are passed, `command` says how a life is started.
 """
 
 from pathlib import Path

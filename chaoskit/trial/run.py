@@ -20,18 +20,16 @@ from chaoskit.model.address import Address
 from chaoskit.model.faults import FaultKind
 from chaoskit.model.history import (
     Cause,
-    Ending,
     FaultFired,
     LifeContinued,
     LifeEnded,
     LifeStarted,
-    Logged,
     RunEnded,
-    Wreck,
 )
 from chaoskit.model.schedule import Fault
 from chaoskit.model.trial import Trial
 from chaoskit.model.visit import Visited
+from chaoskit.trial.account import Account
 from chaoskit.trial.command import command
 from chaoskit.trial.company import Company
 from chaoskit.trial.course import Course, Step
@@ -67,6 +65,7 @@ class Run:
         names = self._take_up_origin()
         self._course = Course(plan.scenario, plan.manifest)
         self._looks = Looks(plan, world, record, names)
+        self._account = Account(plan, record, self._looks)
         self._gate = self._gate_with(names)
 
     def _take_up_origin(self) -> FreshNames:
@@ -213,7 +212,7 @@ class Run:
 
     async def _take_over(self, first: Living) -> None:
         """Have another line go on with the run while a life is paused."""
-        self._read_log(first.number)
+        await self._read_log(first)
         line = await self._play_on(Step("resume"), rests=True)
         self._decided[first.number] = line
         self._record(LifeContinued(life=first.number))
@@ -235,15 +234,12 @@ class Run:
         if living.left is None:
             await self._settle(living)
         else:
-            self._read_log(living.number)
-        event = self._ended(living, ended, cause)
-        self._record(event)
-        await self._look_at_wreck(event)
-        return event
+            await self._read_log(living)
+        return await self._account.end(living, ended, cause)
 
     async def _settle(self, living: Living) -> None:
         await self._gate.settled(living.number)
-        self._read_log(living.number, ended=True)
+        self._account.read_log(living.number, living.output, ended=True)
         living.output.blot(CANARY, BLOT)
 
     async def _end_those_left(self) -> None:
@@ -253,48 +249,14 @@ class Run:
             await self._close(living.number)
             await self._settle(living)
 
-    def _ended(self, living: Living, ended: Exit, cause: Cause) -> LifeEnded:
-        ending: Ending = "died"
-        if cause in ("itself", "asked") and ended.signal is None:
-            ending = self._meaning(ended.code)
-        output = living.output
-        return LifeEnded(
-            life=living.number,
-            cause=cause,
-            ending=ending,
-            pid=living.process.pid,
-            code=ended.code,
-            signal=ended.signal,
-            orphans=ended.orphans,
-            tail=output.tail() if ending != "done" and cause != "fault" else (),
-            output=f"{self._plan.name}/{output.stderr.name}",
-        )
-
-    def _meaning(self, code: int | None) -> Ending:
-        exits = self._plan.manifest.exits
-        if code in exits.done:
-            return "done"
-        if code in exits.parked:
-            return "parked"
-        return "failed" if code in exits.failed else "died"
-
-    async def _look_at_wreck(self, end: LifeEnded) -> None:
-        """Look after each bad end: a server that has gone is no fault of the agent."""
-        if end.ending == "done":
-            return
-        view = await self._looks.view()
-        if end.ending == "died" and self._plan.canon is not None:
-            mark = self._plan.canon.of_run(self._plan.run).fingerprint(view)
-            self._record(Wreck(life=end.life, state=mark))
-
-    def _read_log(self, life: int, *, ended: bool = False) -> None:
-        for line in self._outputs[life].new_log_lines(ended=ended):
-            entry = {"stream": line.stream, "line": line.line, "entry": line.entry}
-            self._record(Logged.model_validate({"life": life, **entry}))
-
     async def _look(self, address: Address) -> bool:
         """The gate's watch."""
         assert self._plan.watching is not None
         assert address.life is not None
-        self._read_log(address.life)
+        await self._read_log(self._company[address.life])
         return await self._looks.at(address, self._plan.watching)
+
+    async def _read_log(self, living: Living) -> None:
+        """What a life that still runs, or is stopped, has written until now."""
+        await living.process.written()
+        self._account.read_log(living.number, living.output)

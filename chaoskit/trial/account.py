@@ -1,0 +1,67 @@
+"""What is put on record of a life: its log as it is read, its end, what it left."""
+
+from chaoskit.agents import Exit
+from chaoskit.agents.output import Output
+from chaoskit.gate import Recorder
+from chaoskit.model.history import Cause, Ending, LifeEnded, Logged, Wreck
+from chaoskit.trial.living import Living
+from chaoskit.trial.looks import Looks
+from chaoskit.trial.plan import Plan
+
+_IN_ITS_OWN_WAY = ("itself", "asked")
+
+
+class Account:
+    """Writes about the lives of one trial into its history."""
+
+    def __init__(self, plan: Plan, record: Recorder, looks: Looks) -> None:
+        self._plan = plan
+        self._record = record
+        self._looks = looks
+
+    def read_log(self, life: int, output: Output, *, ended: bool = False) -> None:
+        """Take in the log lines that were written since the last time."""
+        for line in output.new_log_lines(ended=ended):
+            entry = {"stream": line.stream, "line": line.line, "entry": line.entry}
+            self._record(Logged.model_validate({"life": life, **entry}))
+
+    async def end(self, living: Living, ended: Exit, cause: Cause) -> LifeEnded:
+        """Record the end of a life, and the world that it left behind."""
+        event = self._ended(living, ended, cause)
+        self._record(event)
+        await self._look_at_wreck(event)
+        return event
+
+    def _ended(self, living: Living, ended: Exit, cause: Cause) -> LifeEnded:
+        ending: Ending = "died"
+        if cause in _IN_ITS_OWN_WAY and ended.signal is None:
+            ending = self._meaning(ended.code)
+        output = living.output
+        return LifeEnded(
+            life=living.number,
+            cause=cause,
+            ending=ending,
+            pid=living.process.pid,
+            code=ended.code,
+            signal=ended.signal,
+            orphans=ended.orphans,
+            tail=output.tail() if ending != "done" and cause != "fault" else (),
+            output=f"{self._plan.name}/{output.stderr.name}",
+        )
+
+    def _meaning(self, code: int | None) -> Ending:
+        exits = self._plan.manifest.exits
+        if code in exits.done:
+            return "done"
+        if code in exits.parked:
+            return "parked"
+        return "failed" if code in exits.failed else "died"
+
+    async def _look_at_wreck(self, end: LifeEnded) -> None:
+        """Look after each bad end: a server that has gone is no fault of the agent."""
+        if end.ending == "done":
+            return
+        view = await self._looks.view()
+        if end.ending == "died" and self._plan.canon is not None:
+            mark = self._plan.canon.of_run(self._plan.run).fingerprint(view)
+            self._record(Wreck(life=end.life, state=mark))
