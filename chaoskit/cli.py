@@ -19,15 +19,21 @@ from rich.progress import Progress as Bar
 
 from chaoskit import __version__, contract
 from chaoskit.campaign import (
-    REDIS_URL_VARIABLE,
     WRONG_INPUT,
     Listener,
     Options,
     Progress,
+    given_server,
     jobs_by_default,
     run_campaign,
 )
-from chaoskit.loading import Kind, Loaded, load_scenario, schema
+from chaoskit.loading import (
+    Kind,
+    Loaded,
+    load_scenario,
+    schema,
+    unfit_for_a_kept_disk,
+)
 from chaoskit.model.manifest import Store
 from chaoskit.model.scenario import Strategy, fault_flaw, search_flaws
 from chaoskit.model.schedule import Schedule
@@ -101,6 +107,7 @@ def run(
         loaded = _searching(load_scenario(scenario, agent, store), search)
         if fault:
             loaded = _trying(loaded, fault)
+        _fits_together(loaded)
         if strategy is Strategy.REPLAY and not loaded.scenario.search.schedules:
             raise typer.BadParameter("to run one schedule, use chaoskit replay")
         more = {"thorough": thorough, "overrides": _overrides(agent, store)}
@@ -250,23 +257,29 @@ def _trying(loaded: Loaded, faults: Sequence[str]) -> Loaded:
     for text in faults:
         if why := fault_flaw(text):
             raise typer.BadParameter(why)
-    strategy = loaded.scenario.search.strategy
-    for flaw in search_flaws(strategy, faults):
-        raise typer.BadParameter(f"expected {flaw.expected}; {flaw.hint}")
     update = {"faults": tuple(dict.fromkeys(faults))}
     return replace(loaded, scenario=loaded.scenario.model_copy(update=update))
+
+
+def _fits_together(loaded: Loaded) -> None:
+    """What the command line has changed must still make sense."""
+    scenario = loaded.scenario
+    for flaw in search_flaws(scenario.search.strategy, scenario.faults):
+        raise typer.BadParameter(f"expected {flaw.expected}; {flaw.hint}")
+    if why := unfit_for_a_kept_disk(scenario, loaded.manifest):
+        raise typer.BadParameter(why)
 
 
 def _options(
     loaded: Loaded, out: Path | None, jobs: int | None, **more: Any
 ) -> Options:
-    redis_url = os.environ.get(REDIS_URL_VARIABLE)
+    server_url = given_server(loaded.manifest.store)
     # A replay must not destroy the campaign whose report asked for it.
     suffix = "-replay" if "schedules" in more else ""
     return Options(
         out=out or Path("chaoskit-out") / f"{loaded.scenario.name}{suffix}",
-        jobs=jobs or jobs_by_default(redis_url),
-        redis_url=redis_url,
+        jobs=jobs or jobs_by_default(server_url),
+        server_url=server_url,
         **more,
     )
 

@@ -28,7 +28,7 @@ from chaoskit.model.manifest import Guarantee, Manifest
 from chaoskit.model.report import CONTRACT_VERSION
 from chaoskit.model.scenario import Scenario, Strategy, ToolClass
 from chaoskit.model.script import TURNS, Wobble
-from chaoskit.world import llm, mcp, redis, smtp, tools
+from chaoskit.world import files, llm, marks, mcp, postgres, redis, smtp, tools
 
 EXIT_CODES: Mapping[int, str] = {
     0: "pass",
@@ -43,7 +43,10 @@ SERVICES: tuple[tuple[ModuleType, type[Any]], ...] = (
     (tools, tools.Tools),
     (mcp, mcp.Mcp),
     (smtp, smtp.Smtp),
+    (marks, marks.Marks),
     (redis, redis.Redis),
+    (postgres, postgres.Postgres),
+    (files, files.Files),
 )
 ALWAYS = {"CHAOSKIT_RUN_ID": "the `{run}` of this trial"}
 

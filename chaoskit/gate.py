@@ -39,11 +39,12 @@ from chaoskit.model.schedule import Fault, Schedule
 Reply = TypeVar("Reply")
 BLOT = "[canary]"
 """What stands in a history where the agent let its key out."""
-_DONE_TO_A_HOST = frozenset(
-    {FaultKind.RESTART, FaultKind.ROLLBACK, FaultKind.EXPIRE, FaultKind.POWERLOSS}
-)
+_DONE_TO_A_HOST = frozenset({FaultKind.RESTART, FaultKind.ROLLBACK, FaultKind.EXPIRE})
 _DONE_TO_THE_AGENT = frozenset(
-    {FaultKind.KILL_ONE, FaultKind.TERM, FaultKind.INT, FaultKind.SKEW}
+    {
+        *(FaultKind.KILL_ONE, FaultKind.TERM, FaultKind.INT, FaultKind.SKEW),
+        FaultKind.POWERLOSS,
+    }
 )
 _CUTS = frozenset(
     {
@@ -59,7 +60,7 @@ EndLife = Callable[[int, Cause], Awaitable[None]]
 Endpoint = tuple[str, int]
 """Host and port."""
 Strike = Callable[[int, Fault], Awaitable[None]]
-"""Does to the agent what a fault other than a kill asks for."""
+"""Does to the agent, or to its machine, what a fault other than a kill asks for."""
 
 
 class Dropped(Exception):
@@ -78,10 +79,7 @@ class Host(Protocol):
     """A service that faults can do something to."""
 
     async def suffer(self, fault: Fault, crossing: "Crossing") -> None:
-        """Restart, roll back, expire or lose power, as the fault says.
-
-        Nothing else crosses meanwhile. Whose life ends with it has been ended before.
-        """
+        """Restart, roll back or expire, as the fault says; nothing else crosses."""
 
 
 class Whose(Protocol):
@@ -149,9 +147,7 @@ class Recorder:
     ) -> None:
         """Place a `Crossed`, made with its number and time: a copy costs more."""
         seq, t = len(self.events), self.seconds()
-        self._write(
-            Crossed(seq=seq, t=t, life=life, address=address, late=late, pieces=pieces)
-        )
+        self._write(Crossed.of(seq, t, life, address, pieces, late=late))
 
     def place(self, event: Event) -> Event:
         """Place an event that has its time already."""
@@ -296,7 +292,7 @@ class Gate:
         """
         self._in_flight[crossing.life] += 1
         try:
-            if self.is_calm and not self._door.locked():
+            if self.is_calm_for(crossing) and not self._door.locked():
                 return await self._only_count(crossing, apply, pieces, work)
             async with self._door:
                 faults = await self._edge(crossing, Edge.BEFORE, host, pieces)
@@ -385,6 +381,13 @@ class Gate:
         """Whether no fault is due any more and nobody looks: messages only count."""
         return self._watch is None and not (self._armed and self.unfired)
 
+    def is_calm_for(self, crossing: Crossing) -> bool:
+        """Whether nobody looks, and no fault is due on what this message asks for."""
+        if self._watch is not None:
+            return False
+        asked = crossing.operation
+        return not self._armed or all(f.at.operation != asked for f in self.unfired)
+
     def is_over(self, life: int) -> bool:
         """Whether the life has ended, so that what it still sends is late."""
         return life in self._over and self._over[life].is_set()
@@ -419,7 +422,7 @@ class Gate:
         Returns the faults that were due.
         """
         self._count(crossing, edge, pieces)
-        if self.is_calm:
+        if self.is_calm_for(crossing):
             return []
         address, life = crossing.at(edge), crossing.life
         faults = self._due(address)

@@ -28,9 +28,11 @@ from chaoskit.model.visit import Visited
 from chaoskit.trial import Plan, inherited_environment, run_trial
 from chaoskit.world import World
 from chaoskit.world.book import Book
+from chaoskit.world.files import Files
 from chaoskit.world.llm import Llm
 from chaoskit.world.marks import Marks
 from chaoskit.world.mcp import Mcp
+from chaoskit.world.postgres import Postgres
 from chaoskit.world.redis import Redis
 from chaoskit.world.redis_server import MissingServer
 from chaoskit.world.service import Service
@@ -42,14 +44,15 @@ from chaoskit.world.tools import Tools
 class Setup:
     """What every worker of a campaign needs before its first trial.
 
-    ``scratch`` is the campaign's temporary folder, ``out`` where trials are kept.
+    ``scratch`` is the campaign's temporary folder, ``out`` where trials are kept,
+    ``server_url`` a server of the user's to take for the agent's store.
     """
 
     manifest: Manifest
     agent_folder: Path
     scratch: Path
     out: Path
-    redis_url: str | None = None
+    server_url: str | None = None
 
 
 class Pool:
@@ -153,9 +156,14 @@ def _services(setup: Setup) -> list[Service]:
     services: list[Service] = [Llm(), Tools(book), Mcp(book), Smtp(book)]
     if setup.manifest.launch is not Launch.DOCKER:
         services.append(Marks())
-    if setup.manifest.store is Store.REDIS:
-        folder = setup.scratch / f"redis-{os.getpid()}"
-        services.append(Redis(folder, setup.redis_url))
+    folder = setup.scratch / f"{setup.manifest.store}-{os.getpid()}"
+    match setup.manifest.store:
+        case Store.REDIS:
+            services.append(Redis(folder, setup.server_url))
+        case Store.POSTGRES:
+            services.append(Postgres(folder, setup.server_url))
+        case Store.FILES | Store.SQLITE:
+            services.append(Files(folder))
     return services
 
 

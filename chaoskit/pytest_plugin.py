@@ -5,7 +5,6 @@ test fails with the report's story. Only files that are named on the command lin
 ``testpaths``) are taken: a YAML file that lies somewhere is none of our business.
 """
 
-import os
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -13,9 +12,9 @@ from typing import Any
 import pytest
 
 from chaoskit.campaign import (
-    REDIS_URL_VARIABLE,
     WRONG_INPUT,
     Options,
+    given_server,
     jobs_by_default,
     run_campaign,
 )
@@ -75,9 +74,9 @@ class ScenarioItem(pytest.Item):
         factory: Any = self.config._tmp_path_factory  # type: ignore[attr-defined]
         out = factory.mktemp(self.name)
         loaded = load_scenario(self.path)
-        redis_url = os.environ.get(REDIS_URL_VARIABLE)
-        jobs = self.config.getoption("--chaoskit-jobs") or jobs_by_default(redis_url)
-        report = run_campaign(loaded, Options(out, jobs, redis_url=redis_url))
+        server_url = given_server(loaded.manifest.store)
+        jobs = self.config.getoption("--chaoskit-jobs") or jobs_by_default(server_url)
+        report = run_campaign(loaded, Options(out, jobs, server_url=server_url))
         if report.verdict is not Verdict.PASS:
             raise NotPassed(as_text(report))
 

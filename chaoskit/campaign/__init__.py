@@ -8,7 +8,13 @@ workers it has.
 """
 
 from chaoskit.agents import CampaignFolder, LaunchError, TemporaryFolderError
-from chaoskit.campaign.options import Listener, Options, Progress, jobs_by_default
+from chaoskit.campaign.options import (
+    Listener,
+    Options,
+    Progress,
+    given_server,
+    jobs_by_default,
+)
 from chaoskit.campaign.output import (
     OutputError,
     claimed,
@@ -20,15 +26,14 @@ from chaoskit.loading import Loaded
 from chaoskit.model.errors import InputError
 from chaoskit.model.report import Report
 from chaoskit.pool import Pool, Setup
-from chaoskit.world.redis_server import VARIABLE as REDIS_URL_VARIABLE
 from chaoskit.world.redis_server import MissingServer
 
 __all__ = [
-    "REDIS_URL_VARIABLE",
     "WRONG_INPUT",
     "Listener",
     "Options",
     "Progress",
+    "given_server",
     "jobs_by_default",
     "run_campaign",
 ]
@@ -64,7 +69,7 @@ def run_campaign(
             loaded.manifest_path.parent.resolve(),
             folder.path,
             trials,
-            options.redis_url,
+            options.server_url,
         )
         with Pool(setup, options.jobs, folder.tag) as pool:
             report = Search(loaded, options, pool, listener).run()

@@ -1,21 +1,35 @@
 """What a campaign is told besides its scenario, and what it tells while it runs."""
 
 import os
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
+from chaoskit.model.manifest import Store
 from chaoskit.model.schedule import Schedule
+from chaoskit.world import postgres_server, redis_server
 
 JOBS_MAX = 8
 
 
-def jobs_by_default(redis_url: str | None) -> int:
+GIVEN_SERVERS: Mapping[Store, str] = {
+    Store.REDIS: redis_server.VARIABLE,
+    Store.POSTGRES: postgres_server.VARIABLE,
+}
+"""The variable that names a server of the user's, by the store that it is for."""
+
+
+def given_server(store: Store) -> str | None:
+    """The URL of the user's own server for a store, if there is one."""
+    return os.environ.get(GIVEN_SERVERS[store]) if store in GIVEN_SERVERS else None
+
+
+def jobs_by_default(server_url: str | None) -> int:
     """Workers for this machine: one a core, within reason.
 
     A server that was given is emptied before each trial, so it serves one worker.
     """
-    return 1 if redis_url else min(len(os.sched_getaffinity(0)), JOBS_MAX)
+    return 1 if server_url else min(len(os.sched_getaffinity(0)), JOBS_MAX)
 
 
 @dataclass(frozen=True)
@@ -29,7 +43,7 @@ class Options:
     out: Path
     jobs: int = 1
     thorough: bool = False
-    redis_url: str | None = None
+    server_url: str | None = None
     schedules: tuple[Schedule, ...] = ()
     times: int = 1
     overrides: tuple[str, ...] = ()

@@ -29,7 +29,9 @@ from chaoskit.explore.sweep import Sweep
 from chaoskit.loading import Loaded
 from chaoskit.model.address import Operation
 from chaoskit.model.errors import did_you_mean
+from chaoskit.model.faults import FaultKind
 from chaoskit.model.history import RunEnded
+from chaoskit.model.manifest import Store
 from chaoskit.model.report import Report, Shown
 from chaoskit.model.scenario import Strategy
 from chaoskit.model.schedule import Schedule
@@ -135,10 +137,20 @@ class Search:
             return
         strikes = self._strikes.at(baseline.first, baseline.targets)
         self._tally.seen = tuple(dict.fromkeys(str(fault.at) for fault in strikes))
+        self._doubt_powerloss()
         for wanted in self._strikes.homeless(baseline.first, baseline.targets):
             self._tally.doubt(
                 f"no crossing of the fault-free run can take {wanted}: it crosses "
                 f"{', '.join(_services(baseline))}; see chaoskit doc faults"
+            )
+
+    def _doubt_powerloss(self) -> None:
+        store = self._loaded.manifest.store
+        kinds = {wanted.kind for wanted in self._scenario.wanted}
+        if FaultKind.POWERLOSS in kinds and store not in (Store.FILES, Store.SQLITE):
+            self._tally.doubt(
+                "powerloss takes what an agent has not synced in CHAOSKIT_STATE_DIR, "
+                f"and with the store {store} there is no such folder"
             )
 
     def _learn(

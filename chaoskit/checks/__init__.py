@@ -58,7 +58,9 @@ def judge(trial: Trial, scenario: Scenario, manifest: Manifest) -> Judgement:
     notes: list[str] = []
     asked_for = scenario.promises
     log_matters = asked_for is None or PromiseId.LOG in asked_for
-    if log_matters and (why := log.silent(trial, manifest)):
+    # A life that is struck early may have had no time to say anything.
+    is_clean = not trial.schedule.faults
+    if is_clean and log_matters and (why := log.silent(trial, manifest)):
         # "All that apply" may leave a promise out; one that was asked for may not.
         (notes if asked_for is None else doubts).append(f"log was not judged: {why}")
     return Judgement(linked(findings, trial), tuple(doubts), tuple(notes))

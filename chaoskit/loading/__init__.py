@@ -9,14 +9,14 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from chaoskit.loading.check import Checked, check_manifest, check_scenario, first_gate
-from chaoskit.loading.kept_disk import beyond_a_kept_disk
+from chaoskit.loading.kept_disk import beyond_a_kept_disk, unfit_for_a_kept_disk
 from chaoskit.loading.nodes import Node
 from chaoskit.loading.schema import Kind, schema
 from chaoskit.model.errors import InputError, Problem
 from chaoskit.model.manifest import Manifest, Store
 from chaoskit.model.scenario import Scenario
 
-__all__ = ["Kind", "Loaded", "load_scenario", "schema"]
+__all__ = ["Kind", "Loaded", "load_scenario", "schema", "unfit_for_a_kept_disk"]
 
 
 @dataclass(frozen=True)

@@ -39,7 +39,7 @@ CHOICES: Mapping[type[StrEnum], Choice] = {
     Capability: Choice("a capability"),
     Launch: Choice("a way to launch"),
     Disk: Choice("what becomes of a container's disk"),
-    Store: Choice("a store", ("sqlite", "postgres", "files")),
+    Store: Choice("a store"),
     Strategy: Choice("a strategy", ("treadmill", "fuzz")),
     Wobble: Choice("a wobble"),
     PromiseId: Choice(

@@ -20,6 +20,12 @@ AGENT: Mapping[FaultKind, Cell] = {
     FaultKind.INT: Cell("SIGINT to the group, and the message goes on", BOTH),
     FaultKind.PAUSE: Cell("stopped; a second life runs to its end; continued", BOTH),
     FaultKind.SKEW: Cell("the clock jumps", BOTH, ("3600",), number="seconds"),
+    FaultKind.POWERLOSS: Cell(
+        "the agent's machine stops: killed, and its files lose what was not synced; "
+        "all of it, data only, names only, or some (the younger half of the changes)",
+        BOTH,
+        also=("all", "data", "names", "some"),
+    ),
 }
 """What strikes the agent itself: the same at the crossings of every service."""
 
@@ -37,7 +43,6 @@ _NOT_STORED: Row = {
     FaultKind.RESTART: _NO_STORE,
     FaultKind.ROLLBACK: _NO_STORE,
     FaultKind.EXPIRE: _NO_KEYS,
-    FaultKind.POWERLOSS: _NO_STORE,
 }
 
 LLM: Row = {
@@ -108,7 +113,6 @@ REDIS: Row = {
         "the server expires the operation's key, or another", BOTH, text="a key"
     ),
     FaultKind.FULL: Cell("OOM, and nothing is written", BEFORE),
-    FaultKind.POWERLOSS: Empty("`restart` and `rollback` say what a server can lose"),
 }
 
 POSTGRES: Row = {
@@ -124,7 +128,6 @@ POSTGRES: Row = {
     FaultKind.ROLLBACK: Cell("forgets acknowledged commits", AFTER, ("1",), "commits"),
     FaultKind.EXPIRE: _NO_KEYS,
     FaultKind.FULL: Cell("53100, and nothing is written", BEFORE),
-    FaultKind.POWERLOSS: Empty("`restart` and `rollback` say what a server can lose"),
 }
 
 _NO_WIRE = Empty("a file system has no connection; `error` stands for it")
@@ -157,12 +160,6 @@ FILES: Row = {
     FaultKind.ROLLBACK: Empty("a disk takes back nothing that was synced"),
     FaultKind.EXPIRE: _NO_KEYS,
     FaultKind.FULL: Cell("ENOSPC, once", BEFORE),
-    FaultKind.POWERLOSS: Cell(
-        "killed, and what was not synced is lost: all of it, data only, names only, or"
-        " some (the younger half of the changes)",
-        BOTH,
-        also=("all", "data", "names", "some"),
-    ),
 }
 
 _MARK = Empty("a mark is a place, not a service: only the agent can be struck there")

@@ -35,6 +35,9 @@ class Store(StrEnum):
     """Where the agent keeps its state."""
 
     REDIS = "redis"
+    SQLITE = "sqlite"
+    POSTGRES = "postgres"
+    FILES = "files"
     NONE = "none"
 
 

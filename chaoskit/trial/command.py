@@ -10,11 +10,14 @@ from chaoskit.model.commands import fill, fill_text
 from chaoskit.model.manifest import Launch, Manifest
 from chaoskit.trial.course import Step
 from chaoskit.trial.plan import Plan
-from chaoskit.world.redis_server import VARIABLE
+from chaoskit.world import postgres_server, redis_server
 
 MEGABYTE = 2**20
 LOOPBACK = "127.0.0.1,localhost"
-NOT_THE_AGENTS = ("REDIS_URL", "DATABASE_URL", VARIABLE)
+NOT_THE_AGENTS = (
+    *("REDIS_URL", "DATABASE_URL"),
+    *(redis_server.VARIABLE, postgres_server.VARIABLE),
+)
 """Stores of whoever runs chaoskit; the agent is told of the world's, or of none."""
 
 

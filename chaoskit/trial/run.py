@@ -93,7 +93,7 @@ class Run:
             plan.visit.schedule,
             self._end_life,
             self._look if plan.watching else None,
-            Strikes(self._company, grace, self._clock),
+            Strikes(self._company, self._world, grace, self._clock),
             self._company,
         )
 

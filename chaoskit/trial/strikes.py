@@ -9,6 +9,7 @@
 - ``pause``: all of the life is stopped, and another one takes over, to its end or its
   rest. Then the message goes on, and so does the life that was stopped.
 - ``skew``: the wall clock of this life and the later ones jumps.
+- ``powerloss``: the life has been killed; what its machine had not synced is lost.
 """
 
 import signal
@@ -18,6 +19,7 @@ from chaoskit.model.faults import FaultKind
 from chaoskit.model.schedule import Fault, Schedule
 from chaoskit.trial.company import Company
 from chaoskit.trial.living import Living
+from chaoskit.world import World
 
 _SIGNALS = {FaultKind.TERM: signal.SIGTERM, FaultKind.INT: signal.SIGINT}
 
@@ -25,14 +27,20 @@ _SIGNALS = {FaultKind.TERM: signal.SIGTERM, FaultKind.INT: signal.SIGINT}
 class Strikes:
     """The faults of one trial that are done to its lives."""
 
-    def __init__(self, company: Company, grace: float, clock: Clock | None) -> None:
+    def __init__(
+        self, company: Company, world: World, grace: float, clock: Clock | None
+    ) -> None:
         self._company = company
+        self._world = world
         self._grace = grace
         self._clock = clock
         self._ahead = 0.0
 
     async def __call__(self, life: int, fault: Fault) -> None:
         """See `chaoskit.gate.Strike`."""
+        if fault.kind is FaultKind.POWERLOSS:
+            await self._world.lose_power(fault.chosen)
+            return
         living = self._company[life]
         if fault.kind is FaultKind.SKEW:
             self._skew(living, fault)

@@ -17,6 +17,8 @@ BULK_BYTES_MAX = 512 * 1024 * 1024
 """The largest single value; a server's own limit (proto-max-bulk-len)."""
 ARGUMENTS_MAX = 1024 * 1024
 """The most words in one command, as in a server."""
+SHORT_BYTES_MAX = 4 * 1024
+"""Above this what is there is not looked through again for each command."""
 LINE_BYTES_MAX = 64 * 1024
 """The longest line of a client, as in a server."""
 
@@ -70,10 +72,27 @@ class Commands:
         """
         try:
             if self._wrong is None:
-                return self._take()
+                return self._take_short() or self._take()
         except WireError as wrong:
             self._wrong = wrong
         raise self._wrong
+
+    def _take_short(self) -> Command | None:
+        """A short command without a line's end in its words, as most of them are."""
+        buffer = self._buffer
+        if self._missing or len(buffer) > SHORT_BYTES_MAX or buffer[:1] != b"*":
+            return None
+        count, end, rest = buffer[1:].partition(END)
+        if not end or not count.isdigit() or len(count) > 3 or count[:1] == b"0":
+            return None
+        *parts, behind = bytes(rest).split(END, 2 * int(count))
+        words = tuple(parts[1::2])
+        if len(words) < int(count) or parts[::2] != [b"$%d" % len(w) for w in words]:
+            return None
+        whole = len(buffer) - len(behind)
+        command = Command(words, bytes(buffer[:whole]))
+        del buffer[:whole]
+        return command
 
     def _take(self) -> Command | None:
         while self._missing or self._begin():

@@ -40,7 +40,7 @@ class World:
         return environment
 
     def inherited(self, life: int) -> dict[str, int]:
-        """The files that an open life is to inherit, by the variable that names each."""
+        """The files that an open life is to inherit, by the variable naming each."""
         files: dict[str, int] = {}
         for service in self.services:
             if isinstance(service, Inherited):
@@ -61,11 +61,11 @@ class World:
         for service in self._stateful:
             await service.restore(snapshots[service.name])
 
-    async def lose_power(self) -> None:
+    async def lose_power(self, loss: str | None = None) -> None:
         """Let every service forget what was not synced."""
         for service in self.services:
             if isinstance(service, Volatile):
-                await service.lose_power()
+                await service.lose_power(loss)
 
     async def view(self) -> View:
         """What a look at every stateful service shows."""

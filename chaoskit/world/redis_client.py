@@ -12,7 +12,6 @@ from typing import cast
 
 from chaoskit.wire.resp import Command, Commands
 from chaoskit.world.listener import reset
-from chaoskit.world.redis_buffer import Buffered
 from chaoskit.world.redis_prompt import Prompt
 
 WAITING_BYTES_MAX = 1024 * 1024
@@ -21,7 +20,7 @@ POSTED_BYTES_MAX = 16 * 1024
 """Above this replies are sent, whatever else is there."""
 
 
-class ClientConnection(Buffered):
+class ClientConnection(asyncio.Protocol):
     """A connection from a client; its commands are taken one by one."""
 
     def __init__(self) -> None:

@@ -7,8 +7,6 @@ from typing import Any, Protocol, TypeVar, cast
 
 import hiredis
 
-from chaoskit.world.redis_buffer import Buffered
-
 Part = bytes | str | int
 Command = Sequence[Part]
 Refusal = hiredis.ReplyError
@@ -21,7 +19,7 @@ class MissingServer(Exception):
     """No server can be had; the text says why, and what to do about it."""
 
 
-class Link(Buffered):
+class Link(asyncio.Protocol):
     """A connection that speaks RESP2. Each `ask` is one write and stays together."""
 
     def __init__(self) -> None:

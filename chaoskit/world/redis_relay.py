@@ -174,7 +174,7 @@ class Session(ClientConnection):
         message = Message(step, self.upstream, self._store)
         self.crossing = True
         try:
-            if gate.is_calm:
+            if gate.is_calm_for(crossing):
                 self.post(await gate.cross(crossing, message.apply))
             else:
                 await self._cross_with_care(gate, crossing, message)

@@ -5,7 +5,6 @@ from typing import Protocol, cast
 
 from chaoskit.wire.redis_dialogue import Dialogue, Step
 from chaoskit.wire.resp_replies import Replies
-from chaoskit.world.redis_buffer import Buffered
 from chaoskit.world.redis_prompt import Prompt
 from chaoskit.world.redis_store import Client
 
@@ -20,7 +19,7 @@ class Receiver(Protocol):
         """The connection is lost."""
 
 
-class Upstream(Buffered):
+class Upstream(asyncio.Protocol):
     """The connection to the server that stands in for a client's.
 
     By what it is ``known`` the server can be told to end the connection.

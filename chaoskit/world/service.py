@@ -50,8 +50,8 @@ class Stateful(Protocol):
 class Volatile(Protocol):
     """A service that holds what a loss of power would take."""
 
-    async def lose_power(self) -> None:
-        """Forget what was not synced."""
+    async def lose_power(self, loss: str | None = None) -> None:
+        """Forget what was not synced, or what of it the fault's argument says."""
 
 
 @runtime_checkable

@@ -42,7 +42,8 @@ class Sqlite:
         path = Path(os.environ["CHAOSKIT_STATE_DIR"], "agent.db")
         self.db = sqlite3.connect(path, isolation_level=None)
         self.db.execute(f"PRAGMA journal_mode = {journal}")
-        self.db.execute("PRAGMA synchronous = FULL")
+        # In mode DELETE a commit removes the journal; only EXTRA makes that durable.
+        self.db.execute("PRAGMA synchronous = EXTRA")
         self.db.execute("CREATE TABLE IF NOT EXISTS runs (run PRIMARY KEY, state)")
 
     def load(self) -> State | None:

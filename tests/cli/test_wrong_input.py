@@ -8,6 +8,8 @@ from chaoskit.cli import run_words
 
 DAMAGED = Path(__file__).parents[1] / "unit" / "damaged"
 SCENARIOS = sorted((DAMAGED / "scenarios").glob("*.yaml"))
+SOUND = str(DAMAGED / "scenario.yaml")
+KEPT = str(DAMAGED / "agent_kept_disk.yaml")
 MANIFESTS = sorted((DAMAGED / "manifests").glob("*.yaml"))
 
 
@@ -49,6 +51,14 @@ def test_a_damaged_manifest_is_exit_code_2(path, capsys, tmp_path, monkeypatch):
         (["run", "x.yaml", "--jobs", "0"], "--jobs"),
         (["run", "x.yaml", "--strategy", "swep"], "swep"),
         (["doc", "schema", "scenery"], "scenery"),
+        (["run", SOUND, "--fault", "eror"], "did you mean 'error'?"),
+        (["run", SOUND, "--fault", "error(418)"], "expected 429, 500, 503, 529"),
+        (
+            ["run", SOUND, "--fault", "error", "--strategy", "closure"],
+            "use the strategy",
+        ),
+        (["run", SOUND, "--agent", KEPT, "--strategy", "closure"], "use sweep"),
+        (["run", SOUND, "--agent", KEPT, "--fault", "pause"], "use `disk: fresh`"),
     ],
 )
 def test_wrong_words_on_the_command_line(words, said, capsys, tmp_path, monkeypatch):

@@ -207,6 +207,8 @@ class FakeLife:
             return Exit(None, 9, 0)
         return Exit(1 if self._task.exception() else self._task.result(), None, 0)
 
+    async def written(self) -> None: ...
+
     async def kill(self) -> Exit:
         self.kills += 1
         self._task.cancel()

@@ -17,9 +17,7 @@ ADDRESSES = st.builds(
     st.none() | st.integers(0, 999_999_999),
     OPERATIONS,
     st.integers(1, 999_999_999),
-    st.just(Edge.BEFORE)
-    | st.just(Edge.AFTER)
-    | st.integers(1, 99).map(Edge.of_part),
+    st.just(Edge.BEFORE) | st.just(Edge.AFTER) | st.integers(1, 99).map(Edge.of_part),
 )
 
 

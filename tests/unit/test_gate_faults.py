@@ -74,7 +74,7 @@ def run(scene):
             "powerloss@0:files.write[log]#1:after",
             WRITE,
             Dropped,
-            ["applied 1", "killed 0", "powerloss of files.write[log]"],
+            ["applied 1", "killed 0", "powerloss 0"],
         ),
     ],
 )

@@ -1,6 +1,7 @@
 """Histories are JSON lines: what was written can be judged again years later."""
 
 import json
+import pickle
 
 import pytest
 from hypothesis import given
@@ -72,6 +73,16 @@ def test_whatever_an_agent_logs_can_be_written(text, kept):
 def test_what_is_no_event_is_refused(line):
     with pytest.raises(ValidationError):
         from_line(line)
+
+
+def test_a_crossing_that_is_made_unchecked_is_like_any_other():
+    """It is made in a hurry, and nobody may notice later."""
+    quick = Crossed.of(3, 0.5, 0, "0:redis.set[k]#1:after", None, late=True)
+    slow = Crossed(seq=3, t=0.5, life=0, address="0:redis.set[k]#1:after", late=True)
+    assert (quick, repr(quick), hash(quick)) == (slow, repr(slow), hash(slow))
+    assert to_line(quick) == to_line(slow) == slow.model_dump_json()
+    assert pickle.loads(pickle.dumps(quick)) == slow
+    assert quick.model_copy(update={"t": 1.0}) == slow.model_copy(update={"t": 1.0})
 
 
 def test_events_do_not_change():

@@ -102,7 +102,7 @@ def test_fewer_faults_come_first_then_earlier_places():
         ("error(418)@0:llm.chat#1:before", "error(418)", "429, 500, 503, 529"),
         ("delay(soon)@0:llm.chat#1:before", "delay(soon)", "a number of seconds"),
         ("drop_reply@0:llm.chat#1:before", "before", "expected after"),
-        ("powerloss@0:redis.set[k]#1:after", "powerloss", "`restart` and `rollback`"),
+        ("restart@0:llm.chat#1:after", "restart", "llm holds no state"),
         ("kill(now)@0:llm.chat#1:before", "kill(now)", "expected no argument"),
         ("kil@0:llm.chat#1:after", "'kil'", "did you mean 'kill'?"),
         ("kill@nowhere", "'nowhere'", "life:service.op[key]#nth:edge"),

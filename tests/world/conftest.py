@@ -261,6 +261,8 @@ class DiskBench:
             await self.process.kill_one()
         elif fault.kind is FaultKind.TERM:
             await self.process.signal(signal.SIGTERM)
+        elif fault.kind is FaultKind.POWERLOSS:
+            await self.files.lose_power(fault.chosen)
 
 
 @pytest.fixture
@@ -271,7 +273,8 @@ def on_disk(
 
     @asynccontextmanager
     async def running() -> AsyncIterator[DiskBench]:
-        bench = DiskBench(Files(tmp_path / "files"), make_scenario(), tmp_path)
+        scenario = make_scenario(faults=["kill", "powerloss"])
+        bench = DiskBench(Files(tmp_path / "files"), scenario, tmp_path)
         await bench.files.start()
         try:
             async with asyncio.timeout(60):
