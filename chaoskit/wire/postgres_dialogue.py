@@ -21,7 +21,15 @@ from dataclasses import dataclass, field
 from chaoskit.wire.postgres import BEGIN, COMMIT, FLUSH, SYNC, words
 from chaoskit.wire.postgres_meaning import Kind, Meaning
 from chaoskit.wire.postgres_sql import Classifier
-from chaoskit.wire.postgres_steps import NOTHING, READY, Answer, Part, Step, Until
+from chaoskit.wire.postgres_steps import (
+    NOTHING,
+    READY,
+    UNDO_COPY,
+    Answer,
+    Part,
+    Step,
+    Until,
+)
 
 GATHERED_BYTES_MAX = 1024 * 1024
 """More is passed on before it is whole; its commit is held all the same."""
@@ -311,4 +319,5 @@ class Dialogue:
         if not simple or self.in_block or message[:1] == b"f":
             return Step(part, syncs=simple)
         label, self._written = self._written, None
-        return Step(Part(), part, label=label, schema=self._take_schema())
+        step = Step(Part(), part, label=label, schema=self._take_schema())
+        return step._replace(undo=UNDO_COPY)

@@ -2,7 +2,7 @@
 
 from typing import NamedTuple
 
-from chaoskit.wire.postgres import ROLLBACK
+from chaoskit.wire.postgres import ROLLBACK, message
 
 _ASKS_NOTHING = (0, 12)
 """Kinds of authentication message that want no reply."""
@@ -32,6 +32,12 @@ class Part(NamedTuple):
     until: Until = NOTHING
 
 
+UNDO = Part(ROLLBACK, READY)
+"""Takes back whatever is not committed."""
+UNDO_COPY = Part(message(b"f", b"the commit fails\0"), READY)
+"""The same where the server waits for rows."""
+
+
 class Step(NamedTuple):
     """What to do next: pass ``work`` on, or take it through the gate.
 
@@ -41,6 +47,7 @@ class Step(NamedTuple):
     client's. ``locks``: it will keep everybody from reading a table until the
     transaction ends. ``schema``: functions may be others once it is done. ``syncs``:
     the client expects a ReadyForQuery at its end. ``ends``: it is the client's last.
+    ``undo`` takes back what the server has of it, and of its transaction, before it.
     """
 
     work: Part
@@ -52,6 +59,7 @@ class Step(NamedTuple):
     schema: bool = False
     syncs: bool = True
     ends: bool = False
+    undo: Part = UNDO
 
 
 class Answer:
@@ -89,8 +97,3 @@ class Answer:
             return int.from_bytes(reply[5:9], "big") not in _ASKS_NOTHING
         self.copies = True
         return True
-
-
-def rolled_back() -> Part:
-    """What takes back whatever is not committed."""
-    return Part(ROLLBACK, READY)

@@ -15,7 +15,7 @@ from chaoskit.model.faults import FaultKind
 from chaoskit.wire.postgres import ready
 from chaoskit.wire.postgres_dialogue import Dialogue
 from chaoskit.wire.postgres_errors import DISK_FULL, REFUSALS, Refusal
-from chaoskit.wire.postgres_steps import Step, rolled_back
+from chaoskit.wire.postgres_steps import UNDO, Step
 from chaoskit.world.postgres_upstream import Given, Upstream
 
 SERVICE = "postgres"
@@ -99,8 +99,7 @@ class Passage:
             await self._fail(step, failed)
         finally:
             self.holds = False
-            if self._is_alone:
-                self._host.let_join()
+            self._let_join()
 
     async def _work(self, step: Step) -> None:
         self._is_alone = self._host.keep_alone()
@@ -112,9 +111,15 @@ class Passage:
         if not step.wrapped:
             self._dialogue.answered(worked)
 
+    def _let_join(self) -> None:
+        if self._is_alone:
+            self._is_alone = False
+            self._host.let_join()
+
     async def _apply(self, step: Step) -> Given:
         await self._host.before_commit()
         self._given = given = await self._done(step)
+        self._let_join()  # a fault may hold the reply until others have come and gone
         if step.schema and not given.failed:
             await self._host.schema_changed()
         self.holds = False
@@ -131,7 +136,7 @@ class Passage:
             return given
         if worked.failed and not step.syncs:
             return worked  # the server waits for a Sync, and would not do it
-        commit = rolled_back() if step.wrapped and worked.failed else step.commit
+        commit = UNDO if step.wrapped and worked.failed else step.commit
         given = await self._upstream.ask(commit, passing=False)
         self._dialogue.answered(given)
         given.failed |= worked.failed
@@ -155,8 +160,7 @@ class Passage:
 
     async def _fail_before(self, step: Step, refusal: Refusal) -> None:
         # Also a COMMIT that fails has ended its transaction.
-        if self._dialogue.is_begun:
-            await self._upstream.ask(rolled_back(), passing=False)
+        await self._upstream.ask(step.undo, passing=False)
         self._dialogue.failed(step)
         await self._send(refusal.raw + (ready(b"I") if step.syncs else b""))
 

@@ -5,6 +5,7 @@ they do in a server: a pipeline is answered in few packets.
 """
 
 import asyncio
+import os
 import socket
 from collections import deque
 from collections.abc import Iterable
@@ -32,6 +33,7 @@ class ClientConnection(asyncio.Protocol):
         self._news: Prompt[None] = Prompt()
         self._writable = asyncio.Event()
         self._writable.set()
+        self._passing = asyncio.Event()
         self._transport: asyncio.Transport
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
@@ -57,6 +59,7 @@ class ClientConnection(asyncio.Protocol):
     def connection_lost(self, exc: Exception | None) -> None:
         """asyncio's part of the deal."""
         self._writable.set()
+        self._passing.set()
         self.hung_up()
 
     def pause_writing(self) -> None:
@@ -98,6 +101,7 @@ class ClientConnection(asyncio.Protocol):
     def abort(self) -> None:
         """Hang up, without sending what is not sent yet."""
         reset(self._transport)
+        self._passing.set()
         self._posted.clear()
         self._writable.set()
         self.wake()
@@ -129,7 +133,22 @@ class ClientConnection(asyncio.Protocol):
             await self._writable.wait()
 
     async def sent(self) -> None:
-        """Wait until the system has taken all of what was sent."""
+        """Wait until all is with the client's system; a reset takes back the rest."""
         self._transport.set_write_buffer_limits(high=0)
         await self.drained()
         self._transport.set_write_buffer_limits()
+        if not self._transport.is_closing():
+            await self._passed_on(self._transport.get_extra_info("socket"))
+
+    async def _passed_on(self, connection: socket.socket) -> None:
+        """Wait until the socket is writable, which means: until nothing is unsent."""
+        loop = asyncio.get_running_loop()
+        connection.setsockopt(socket.IPPROTO_TCP, socket.TCP_NOTSENT_LOWAT, 1)
+        number = os.dup(connection.fileno())  # the loop lets a socket be used once
+        loop.add_writer(number, self._passing.set)
+        try:
+            self._passing.clear()
+            await self._passing.wait()
+        finally:
+            loop.remove_writer(number)
+            os.close(number)

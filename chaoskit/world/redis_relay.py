@@ -189,7 +189,10 @@ class Session(ClientConnection):
         self.flush()
         try:
             reply = await gate.cross(crossing, message.apply, message)
-            await gate.deliver(crossing, halves(reply), self._send)
+            if gate.is_cut(crossing):
+                await gate.deliver(crossing, halves(reply), self._send)
+            else:
+                self.send(reply)
         except Failed as failed:
             self.send(await message.failure(failed.fault))
 

@@ -11,6 +11,10 @@ differ in nothing but `load` and `save`. Which are right, and against what:
     log                         an appended line, synced; a torn last line is cut off
     unsynced                    WRONG: as `file`, but nothing is ever synced
     trusting_log                WRONG: as `log`, but every line is taken to be whole
+
+A life that was killed between a write and its sync leaves a state that the next one can
+read, and that a loss of power can still take back. So whoever loads a state makes it
+durable before it acts on it.
 """
 
 import json
@@ -28,7 +32,7 @@ class Store(Protocol):
     """Where the state of one run is kept."""
 
     def load(self) -> State | None:
-        """The newest state, or None if there is none."""
+        """The newest state, now durable for sure, or None if there is none."""
 
     def save(self, state: State) -> None:
         """Return once the state is durable."""
@@ -39,7 +43,8 @@ class Sqlite:
 
     def __init__(self, journal: str, run: str) -> None:
         self.run = run
-        path = Path(os.environ["CHAOSKIT_STATE_DIR"], "agent.db")
+        self.folder = Path(os.environ["CHAOSKIT_STATE_DIR"])
+        path = self.folder / "agent.db"
         self.db = sqlite3.connect(path, isolation_level=None)
         self.db.execute(f"PRAGMA journal_mode = {journal}")
         # In mode DELETE a commit removes the journal; only EXTRA makes that durable.
@@ -47,7 +52,9 @@ class Sqlite:
         self.db.execute("CREATE TABLE IF NOT EXISTS runs (run PRIMARY KEY, state)")
 
     def load(self) -> State | None:
-        """See `Store`."""
+        """See `Store`. The checkpoint syncs the log of mode WAL."""
+        self.db.execute("PRAGMA wal_checkpoint(TRUNCATE)")
+        sync(self.folder)
         found = self.db.execute("SELECT state FROM runs WHERE run = ?", (self.run,))
         row = found.fetchone()
         return json.loads(row[0]) if row else None
@@ -94,7 +101,12 @@ class File:
 
     def load(self) -> State | None:
         """See `Store`."""
-        return json.loads(self.path.read_text()) if self.path.exists() else None
+        if not self.path.exists():
+            return None
+        if self.synced:
+            sync(self.path)
+            sync(self.folder)
+        return json.loads(self.path.read_text())
 
     def save(self, state: State) -> None:
         """See `Store`."""
@@ -106,7 +118,7 @@ class File:
                 os.fsync(file.fileno())
         new.rename(self.path)
         if self.synced:
-            sync_folder(self.folder)
+            sync(self.folder)
 
 
 class Log:
@@ -115,10 +127,7 @@ class Log:
     def __init__(self, run: str, *, repairs: bool) -> None:
         self.path = Path(os.environ["CHAOSKIT_STATE_DIR"], f"{run}.log")
         self.repairs = repairs
-        is_new = not self.path.exists()
         self.file = self.path.open("ab", buffering=0)
-        if is_new:
-            sync_folder(self.path.parent)
 
     def load(self) -> State | None:
         """See `Store`."""
@@ -126,6 +135,8 @@ class Log:
         if self.repairs and lines and not lines[-1].endswith(b"\n"):
             torn = lines.pop()
             self.file.truncate(self.path.stat().st_size - len(torn))
+        sync(self.path)
+        sync(self.path.parent)
         return json.loads(lines[-1]) if lines else None
 
     def save(self, state: State) -> None:
@@ -134,9 +145,9 @@ class Log:
         os.fsync(self.file.fileno())
 
 
-def sync_folder(folder: Path) -> None:
-    """Make the names in a folder durable."""
-    descriptor = os.open(folder, os.O_RDONLY)
+def sync(path: Path) -> None:
+    """Make a file's content durable, or the names in a folder."""
+    descriptor = os.open(path, os.O_RDONLY)
     try:
         os.fsync(descriptor)
     finally:

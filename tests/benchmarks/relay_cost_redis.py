@@ -1,7 +1,7 @@
 """What the Redis relay adds to a request: redis-py with it and without, in one run.
 
-Run by hand: ``python tests/benchmarks/relay_cost_redis.py [--spread] [--due] [ROUNDS]``.
-One server, one client process, one relay process with a gate that writes its history to
+Run by hand: ``python tests/benchmarks/relay_cost_redis.py [--spread] [--due] [N]``. One
+server, one client process, one relay process with a gate that writes its history to
 a file, as a trial does. Each request is sent directly (TCP, as through the relay) and
 through the relay, in turn, so that whatever else the machine does is shared; results
 must be equal. What counts is the median that is added.

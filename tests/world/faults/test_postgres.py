@@ -142,6 +142,40 @@ async def test_an_error_ends_its_part_of_a_pipeline(on_postgres, edge, left):
         assert await bench.rows() == [*left, "c"]
 
 
+@pytest.mark.parametrize(("edge", "left"), [("before", []), ("after", ["a"])])
+async def test_an_error_at_the_end_of_a_copy(on_postgres, edge, left):
+    async with on_postgres(f"error@0:postgres.copy[t]#1:{edge}") as bench:
+        client = await bench.table()
+        copy = client.cursor().copy("COPY t (v) FROM STDIN")
+        await (await copy.__aenter__()).write_row(["a"])
+        with pytest.raises(psycopg.errors.SerializationFailure):
+            await copy.__aexit__(None, None, None)
+        assert await bench.rows() == left
+        await client.execute(INSERT, ["c"])
+        assert await bench.rows() == [*left, "c"]
+
+
+@pytest.mark.parametrize(("edge", "left"), [("before", []), ("after", ["a"])])
+async def test_an_error_at_a_commit_inside_a_pipeline(on_postgres, edge, left):
+    """What was done before, and seen by the client, is undone with it."""
+    async with on_postgres(f"error@0:postgres.commit[tx]#1:{edge}") as bench:
+        client = await bench.table()
+        async with client.pipeline() as pipeline:
+            await client.execute("BEGIN")
+            done = await client.execute(f"{INSERT} RETURNING v", ["a"])
+            assert await done.fetchall() == [("a",)]
+            with pytest.raises(psycopg.errors.SerializationFailure):
+                await _synced(client, pipeline, "COMMIT")
+            assert client.info.transaction_status.name == "IDLE"
+            await client.execute(INSERT, ["c"])
+        assert await bench.rows() == [*left, "c"]
+
+
+async def _synced(client, pipeline, statement):
+    await client.execute(statement)
+    await pipeline.sync()
+
+
 @pytest.mark.proves("postgres.full")
 async def test_full(trial):
     async with trial(f"full@{AT}:before") as (bench, client):
@@ -168,6 +202,21 @@ async def test_delay(trial, edge, seen):
         await delayed
         assert time.monotonic() - began >= 0.5
         assert sorted(await bench.rows()) == ["a", "b", "other"]
+
+
+@pytest.mark.parametrize("edge", ["before", "after"])
+async def test_while_a_message_is_held_others_can_connect(on_postgres, edge):
+    """As a second life does, while the first one is stopped at it."""
+    async with on_postgres(f"delay(0.5)@0:postgres.insert[t]#1:{edge}") as bench:
+        client = await bench.table()
+        delayed = asyncio.create_task(client.execute(INSERT, ["a"]))
+        while not bench.fired():
+            await bench.rows("SELECT 1")
+        other = await bench.connect()
+        await other.execute(INSERT, ["b"])
+        assert not delayed.done()
+        await delayed
+        assert sorted(await bench.rows()) == ["a", "b"]
 
 
 @pytest.mark.proves("postgres.tear")
