@@ -10,6 +10,7 @@ from concurrent.futures import BrokenExecutor
 from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
+from types import ModuleType
 from typing import Annotated, Any, NoReturn
 
 import typer
@@ -17,7 +18,7 @@ from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, TextColumn, TimeElapsedColumn
 from rich.progress import Progress as Bar
 
-from chaoskit import __version__, contract
+from chaoskit import __version__
 from chaoskit.campaign import (
     WRONG_INPUT,
     Listener,
@@ -147,19 +148,26 @@ def replay(
 @doc.command("contract")
 def doc_contract() -> None:
     """Print the contract between chaoskit and agents, as this version keeps it."""
-    _show(contract.contract())
+    _show(_reference().contract())
 
 
 @doc.command("crossings")
 def doc_crossings() -> None:
     """Print every service with its operations and edges."""
-    _show(contract.crossings())
+    _show(_reference().crossings())
 
 
 @doc.command("faults")
 def doc_faults() -> None:
     """Print which service knows which fault, and why the others make no sense."""
-    _show(contract.faults())
+    _show(_reference().faults())
+
+
+def _reference() -> ModuleType:
+    """The module of reference texts: it imports every service there is."""
+    from chaoskit import contract
+
+    return contract
 
 
 @doc.command("schema")
@@ -273,13 +281,13 @@ def _fits_together(loaded: Loaded) -> None:
 def _options(
     loaded: Loaded, out: Path | None, jobs: int | None, **more: Any
 ) -> Options:
-    server_url = given_server(loaded.manifest.store)
+    store = loaded.manifest.store
     # A replay must not destroy the campaign whose report asked for it.
     suffix = "-replay" if "schedules" in more else ""
     return Options(
         out=out or Path("chaoskit-out") / f"{loaded.scenario.name}{suffix}",
-        jobs=jobs or jobs_by_default(server_url),
-        server_url=server_url,
+        jobs=jobs or jobs_by_default(store),
+        server_url=given_server(store),
         **more,
     )
 

@@ -32,9 +32,8 @@ from chaoskit.world.files import Files
 from chaoskit.world.llm import Llm
 from chaoskit.world.marks import Marks
 from chaoskit.world.mcp import Mcp
-from chaoskit.world.postgres import Postgres
 from chaoskit.world.redis import Redis
-from chaoskit.world.redis_server import MissingServer
+from chaoskit.world.servers import MissingServer
 from chaoskit.world.service import Service
 from chaoskit.world.smtp import Smtp
 from chaoskit.world.tools import Tools
@@ -161,6 +160,9 @@ def _services(setup: Setup) -> list[Service]:
         case Store.REDIS:
             services.append(Redis(folder, setup.server_url))
         case Store.POSTGRES:
+            # Only whoever keeps his state there waits for its driver to be imported.
+            from chaoskit.world.postgres import Postgres
+
             services.append(Postgres(folder, setup.server_url))
         case Store.FILES | Store.SQLITE:
             services.append(Files(folder))
@@ -174,7 +176,7 @@ def _launcher(setup: Setup) -> Launcher:
     docker = manifest.docker
     if docker is not None and manifest.launch is Launch.DOCKER:
         # Only whoever wants containers waits for the SDK to be imported.
-        from chaoskit.agents.docker_launcher import DockerLauncher
+        from chaoskit.agents.docker.launcher import DockerLauncher
 
         return DockerLauncher(docker.image, docker.disk, setup.scratch)
     fork = manifest.fork

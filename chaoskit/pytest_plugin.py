@@ -74,9 +74,11 @@ class ScenarioItem(pytest.Item):
         factory: Any = self.config._tmp_path_factory  # type: ignore[attr-defined]
         out = factory.mktemp(self.name)
         loaded = load_scenario(self.path)
-        server_url = given_server(loaded.manifest.store)
-        jobs = self.config.getoption("--chaoskit-jobs") or jobs_by_default(server_url)
-        report = run_campaign(loaded, Options(out, jobs, server_url=server_url))
+        store = loaded.manifest.store
+        jobs = self.config.getoption("--chaoskit-jobs") or jobs_by_default(store)
+        report = run_campaign(
+            loaded, Options(out, jobs, server_url=given_server(store))
+        )
         if report.verdict is not Verdict.PASS:
             raise NotPassed(as_text(report))
 

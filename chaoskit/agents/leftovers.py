@@ -21,7 +21,7 @@ from types import TracebackType
 from typing import Self
 
 from chaoskit.agents.belongings import OWNER, end_processes
-from chaoskit.agents.docker_leftovers import remove_containers
+from chaoskit.agents.docker.leftovers import remove_containers
 from chaoskit.agents.mark import CAMPAIGN_VARIABLE
 from chaoskit.agents.mounts import unmount_below
 

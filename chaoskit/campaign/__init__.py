@@ -26,7 +26,7 @@ from chaoskit.loading import Loaded
 from chaoskit.model.errors import InputError
 from chaoskit.model.report import Report
 from chaoskit.pool import Pool, Setup
-from chaoskit.world.redis_server import MissingServer
+from chaoskit.world.servers import MissingServer
 
 __all__ = [
     "WRONG_INPUT",

@@ -7,14 +7,14 @@ from pathlib import Path
 
 from chaoskit.model.manifest import Store
 from chaoskit.model.schedule import Schedule
-from chaoskit.world import postgres_server, redis_server
+from chaoskit.world.servers import DATABASE_URL_VARIABLE, REDIS_URL_VARIABLE
 
 JOBS_MAX = 8
 
 
 GIVEN_SERVERS: Mapping[Store, str] = {
-    Store.REDIS: redis_server.VARIABLE,
-    Store.POSTGRES: postgres_server.VARIABLE,
+    Store.REDIS: REDIS_URL_VARIABLE,
+    Store.POSTGRES: DATABASE_URL_VARIABLE,
 }
 """The variable that names a server of the user's, by the store that it is for."""
 
@@ -24,12 +24,14 @@ def given_server(store: Store) -> str | None:
     return os.environ.get(GIVEN_SERVERS[store]) if store in GIVEN_SERVERS else None
 
 
-def jobs_by_default(server_url: str | None) -> int:
+def jobs_by_default(store: Store) -> int:
     """Workers for this machine: one a core, within reason.
 
-    A server that was given is emptied before each trial, so it serves one worker.
+    A Redis server that was given is emptied before each trial, so it serves one worker.
     """
-    return 1 if server_url else min(len(os.sched_getaffinity(0)), JOBS_MAX)
+    if store is Store.REDIS and given_server(store):
+        return 1
+    return min(len(os.sched_getaffinity(0)), JOBS_MAX)
 
 
 @dataclass(frozen=True)

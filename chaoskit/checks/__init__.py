@@ -9,6 +9,7 @@ from dataclasses import dataclass, field
 
 from chaoskit.checks import effects, log, progress, transcript
 from chaoskit.checks.causes import linked
+from chaoskit.checks.script import Script
 from chaoskit.model.manifest import Manifest
 from chaoskit.model.scenario import PromiseId, Scenario
 from chaoskit.model.trial import Trial
@@ -48,8 +49,8 @@ def judge(trial: Trial, scenario: Scenario, manifest: Manifest) -> Judgement:
     """Put one trial before every check that the scenario asks for."""
     findings: list[Finding] = []
     doubts = [f"{fault} was scheduled and never fired" for fault in trial.unfired]
-    if progress.killed_to_the_end(trial):
-        doubts.append(_KILLED_TO_THE_END)
+    if trial.ended.outcome == "endless":
+        doubts += filter(None, [progress.never_let_to_end(trial, Script(scenario))])
     for promise in scenario.promises or tuple(CHECKS):
         try:
             findings += tuple(CHECKS[promise](trial, scenario, manifest))
@@ -64,9 +65,3 @@ def judge(trial: Trial, scenario: Scenario, manifest: Manifest) -> Judgement:
         # "All that apply" may leave a promise out; one that was asked for may not.
         (notes if asked_for is None else doubts).append(f"log was not judged: {why}")
     return Judgement(linked(findings, trial), tuple(doubts), tuple(notes))
-
-
-_KILLED_TO_THE_END = (
-    "the scheduled fault strikes in every life, and struck until the trial's time was "
-    "up: the run was never let to end"
-)

@@ -2,8 +2,9 @@
 
 A call is in doubt if the agent knew of it, died before its result reached the model or
 got no true answer because of a fault, and nothing it can do tells whether the call was
-applied. That is so for a blind tool,
-and for any tool where the agent promises at-most-once and so may not try again.
+applied. That is so for a blind tool, and for any tool where the agent promises
+at-most-once and so may not try again. While a life is paused it is so for a queryable
+tool as well: a look-up does not show a call that has yet to land.
 """
 
 from collections.abc import Iterator
@@ -11,6 +12,7 @@ from collections.abc import Iterator
 from chaoskit.checks.script import Group, Script, asked_turns, open_names
 from chaoskit.model.calls import Identity, identity
 from chaoskit.model.fault_table import AGENT
+from chaoskit.model.faults import FaultKind
 from chaoskit.model.history import Asked, Delivered, FaultFired, LifeEnded
 from chaoskit.model.manifest import Guarantee, Manifest
 from chaoskit.model.scenario import ToolClass
@@ -20,6 +22,8 @@ from chaoskit.model.trial import Trial
 EFFECTS = ("tools", "mcp", "smtp")
 """The services that apply effects."""
 _MAIL = "send"
+Stop = LifeEnded | FaultFired
+"""The end of a life, or a pause of it."""
 
 
 def calls_in_doubt(
@@ -31,25 +35,36 @@ def calls_in_doubt(
     too; it may park for that, and never fail.
     """
     careful = manifest.contract.effects is Guarantee.AT_MOST_ONCE
-    stopped = deaths(trial, script, asked=parked)
-    died_with = {name for open_calls in stopped for name in open_calls}
-    unanswered = _unanswered(trial)
+    paused_with = _names(pauses(trial, script))
+    died_with = _names(deaths(trial, script, asked=parked)) | paused_with
+    unanswered = frozenset(call for call, fault in struck_calls(trial) if _hides(fault))
     return tuple(
         group
         for group in script.effects
-        if careful or group.tool_class is ToolClass.BLIND
         if (still := open_names(group.calls, asked_turns(trial.history)))
-        if died_with & still or group.identity in unanswered
+        if (
+            (careful or group.tool_class is ToolClass.BLIND)
+            and (died_with & still or group.identity in unanswered)
+        )
+        or (group.tool_class is ToolClass.QUERYABLE and paused_with & still)
     )
 
 
-def _unanswered(trial: Trial) -> frozenset[Identity]:
-    """The calls one of whose deliveries a fault kept from its true answer.
+def _hides(fault: Fault) -> bool:
+    """Whether a fault leaves the caller without a true answer.
+
+    A refusal by the service is one, and so is the answer to the network's second copy.
+    """
+    return not fault.is_denial and fault.kind is not FaultKind.DUPLICATE
+
+
+def struck_calls(trial: Trial) -> Iterator[tuple[Identity, Fault]]:
+    """The calls one of whose messages was struck by a fault of the service.
 
     A fault strikes while a message is held: its delivery is the newest of its tool; a
     mail, which names no tool, is the newest of its life.
     """
-    found, newest = set(), dict[tuple[int, str], Identity]()
+    newest = dict[tuple[int, str], Identity]()
     for event in trial.history:
         if isinstance(event, Delivered):
             newest[event.life, event.tool] = newest[event.life, _MAIL] = identity(event)
@@ -59,8 +74,7 @@ def _unanswered(trial: Trial) -> frozenset[Identity]:
             if fault.kind in AGENT:
                 continue  # the message was answered, or the death counts
             if at.service in EFFECTS and (call := newest.get((event.life, at.op))):
-                found.add(call)
-    return frozenset(found)
+                yield call, fault
 
 
 def deaths(
@@ -73,21 +87,38 @@ def deaths(
     """
     for end in trial.of(LifeEnded):
         if end.ending == "died" or (asked and end.cause == "asked"):
-            known = {asked.turn for asked in _answered(trial, end)}
-            calls = [call for call in script.calls if call.turn in known]
-            before = (e for e in asked_turns(trial.history) if e.seq < end.seq)
-            yield frozenset(open_names(calls, before))
+            yield _open_at(trial, script, end)
 
 
-def _answered(trial: Trial, end: LifeEnded) -> list[Asked]:
-    """The requests whose reply had gone out before a death: not one that was held."""
-    asked = [e for e in asked_turns(trial.history) if e.seq < end.seq]
-    if asked and _held_at_the_model(trial, end):
-        asked.pop()
-    return asked
+def pauses(trial: Trial, script: Script) -> Iterator[frozenset[str]]:
+    """The same for each pause: who takes over cannot tell it from a death."""
+    for fired in trial.of(FaultFired):
+        if Fault.parse(fired.fault).kind is FaultKind.PAUSE:
+            yield _open_at(trial, script, fired)
 
 
-def _held_at_the_model(trial: Trial, end: LifeEnded) -> bool:
-    fired = (f.fault for f in trial.of(FaultFired) if f.life == end.life)
-    struck = map(Fault.parse, fired)
-    return any(f.at.operation.service == "llm" for f in struck if f.ends_its_life)
+def _open_at(trial: Trial, script: Script, stop: Stop) -> frozenset[str]:
+    known = {asked.turn for asked in _answered(trial, stop)}
+    calls = [call for call in script.calls if call.turn in known]
+    before = (e for e in asked_turns(trial.history) if e.seq < stop.seq)
+    return frozenset(open_names(calls, before))
+
+
+def _names(stops: Iterator[frozenset[str]]) -> frozenset[str]:
+    return frozenset(name for names in stops for name in names)
+
+
+def _answered(trial: Trial, stop: Stop) -> list[Asked]:
+    """The requests whose reply had gone out before a stop: not one that was struck."""
+    answered: dict[int, Asked] = {}
+    newest: dict[int, Asked] = {}
+    for event in trial.history[: stop.seq + 1]:
+        if isinstance(event, Asked) and event.problem is None:
+            newest[event.life] = answered[event.seq] = event
+        elif isinstance(event, FaultFired) and event.life in newest:
+            fault = Fault.parse(event.fault)
+            holds = fault.kind is FaultKind.PAUSE and event is stop
+            lost = fault.ends_its_life or fault.spoils_its_message or holds
+            if lost and fault.at.operation.service == "llm":
+                answered.pop(newest[event.life].seq, None)
+    return list(answered.values())

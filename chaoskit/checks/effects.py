@@ -3,19 +3,24 @@
 The ledger outside the agent is the only witness. What is allowed follows from the
 tool's class and from the guarantee that the manifest declares (contract, section 3).
 One cause is reported once: a call applied twice because its key changed is one
-finding, and so is one that was swallowed because it shared another call's key.
+finding, and so is one that was swallowed because it shared another call's key. Where
+no agent could have known, it is told all the same, as a warning (see `reach`).
 """
 
 from collections import defaultdict
 from collections.abc import Iterator
+from dataclasses import replace
 
+from chaoskit.checks.doubt import struck_calls
+from chaoskit.checks.reach import Reach
 from chaoskit.checks.script import Group, Script, asked_turns
+from chaoskit.model.address import Edge
 from chaoskit.model.calls import Identity, identity, spoken
 from chaoskit.model.history import Applied, Crossed, Delivered
 from chaoskit.model.manifest import Guarantee, Manifest
 from chaoskit.model.scenario import STRAY_MAIL, Scenario, ToolClass, Via
 from chaoskit.model.trial import Trial
-from chaoskit.model.verdict import Finding
+from chaoskit.model.verdict import Finding, Severity
 
 PROMISE = "effects"
 
@@ -27,9 +32,10 @@ def check(trial: Trial, scenario: Scenario, manifest: Manifest) -> Iterator[Find
     shared = _shared_keys(trial, script)
     yield from shared.values()
     yield from _unscripted(trial, script)
+    reach = Reach(trial, scenario)
     for group in script.effects:
         seen = _Seen(trial, group)
-        twice = _too_often(seen, guarantee)
+        twice = _too_often(seen, guarantee, reach)
         if twice is not None:
             yield twice
             continue
@@ -68,25 +74,38 @@ class _Seen:
         return sum(call.turn <= last for call in self.group.calls)
 
 
-def _too_often(seen: _Seen, guarantee: Guarantee) -> Finding | None:
+def _too_often(seen: _Seen, guarantee: Guarantee, reach: Reach) -> Finding | None:
     """Whether there were ever more effects than calls that the model had asked for."""
     if guarantee is Guarantee.AT_LEAST_ONCE:
         return None
+    beyond = tuple(filter(None, (reach.beyond(e, seen.group) for e in seen.applied)))
+    spare = len(beyond)
     for count, event in enumerate(seen.applied, 1):
         calls = max(1, seen.calls_asked_for(event.seq))
-        if count > calls:
-            return _applied_again(seen, guarantee, calls)
+        if count > calls + spare:
+            return _applied_again(seen, guarantee, calls, reach)
+    calls = max(1, seen.calls_asked_for(seen.applied[-1].seq)) if seen.applied else 1
+    if len(seen.applied) > calls:
+        found = _applied_again(seen, guarantee, calls, reach)
+        return replace(
+            found,
+            requirement="effects/once-beyond-its-reach",
+            severity=Severity.SHOULD,
+            message=f"{found.message} {beyond[0]}",
+        )
     return None
 
 
-def _applied_again(seen: _Seen, guarantee: Guarantee, calls: int) -> Finding:
+def _applied_again(
+    seen: _Seen, guarantee: Guarantee, calls: int, reach: Reach
+) -> Finding:
     group, count = seen.group, len(seen.applied)
     places = " and ".join(_place(seen.trial, event) for event in seen.applied)
     return Finding(
         PROMISE,
         "effects/once-across-kill",
         f"{group} was applied {_times(count)}, {_allowed(group, guarantee, calls)}: "
-        f"at {places}.{_why_again(seen)}",
+        f"at {places}.{_why_again(seen)}{reach.background(seen.applied[-1])}",
         expected=calls,
         observed=count,
         subject=str(group),
@@ -180,7 +199,9 @@ def _shared(key: str, first: Delivered, second: Delivered) -> Finding:
 def _missing(seen: _Seen, guarantee: Guarantee) -> Finding | None:
     group, count = seen.group, len(seen.applied)
     said_done = seen.trial.ended.outcome == "done"
-    if not said_done or guarantee is Guarantee.AT_MOST_ONCE or count >= len(group):
+    if not said_done or guarantee is Guarantee.AT_MOST_ONCE:
+        return None
+    if count + _refused_for_good(seen) >= len(group):
         return None
     return Finding(
         PROMISE,
@@ -191,6 +212,18 @@ def _missing(seen: _Seen, guarantee: Guarantee) -> Finding | None:
         observed=count,
         subject=str(group),
         events=(*(e.seq for e in seen.applied), seen.trial.ended.seq),
+    )
+
+
+def _refused_for_good(seen: _Seen) -> int:
+    """How many calls the tool has refused in words that leave the agent no choice.
+
+    It is told to the model, which may know better, and is no effect that was lost.
+    """
+    return sum(
+        fault.is_final and fault.at.edge == Edge.BEFORE
+        for call, fault in struck_calls(seen.trial)
+        if call in seen.group.identities
     )
 
 

@@ -1,8 +1,9 @@
 """`log`: the agent's own log can be followed over all its lives.
 
-Every line carries run, step and checkpoint ids; checkpoint ids never fall; a result has
-its intent before it; each start is closed by an end or by the next life's start; and no
-content of a message appears at info level or above.
+Every line carries run, step and checkpoint ids; checkpoint ids never fall, unless the
+store forgot what it had acknowledged; a result has its intent before it; each start is
+closed by an end or by the next life's start; and no content of a message appears at
+info level or above.
 """
 
 from collections import Counter, defaultdict
@@ -14,6 +15,7 @@ from pydantic import JsonValue
 
 from chaoskit.checks.log_content import discreet
 from chaoskit.checks.log_lines import about, finding, meaning, shown
+from chaoskit.checks.losses import Losses
 from chaoskit.model.history import LifeEnded, LifeStarted, Logged
 from chaoskit.model.manifest import Manifest
 from chaoskit.model.scenario import Scenario
@@ -47,7 +49,7 @@ def check(trial: Trial, scenario: Scenario, manifest: Manifest) -> Iterator[Find
     if silent(trial, manifest):
         return
     yield from _ids(trial, manifest)
-    yield from _rising(trial, manifest)
+    yield from _rising(trial, scenario, manifest)
     yield from _intents(trial, manifest)
     yield from _closed(trial, manifest)
     yield from discreet(trial, scenario, manifest)
@@ -81,9 +83,9 @@ def _ids(trial: Trial, manifest: Manifest) -> Iterator[Finding]:
             return
 
 
-def _rising(trial: Trial, manifest: Manifest) -> Iterator[Finding]:
+def _rising(trial: Trial, scenario: Scenario, manifest: Manifest) -> Iterator[Finding]:
     name = manifest.log.checkpoint_id
-    newest = _Newest(name)
+    newest, losses = _Newest(name), Losses.of(trial, scenario)
     for line in trial.of(Logged):
         value = line.entry.get(name)
         if value is None:
@@ -100,8 +102,10 @@ def _rising(trial: Trial, manifest: Manifest) -> Iterator[Finding]:
             return
         before = newest.before(line)
         if before is not None and value < newest.id_of(before):
-            yield _fallen(name, before, line)
-            return
+            if not losses.explain(trial, before.life, line.life):
+                yield _fallen(name, before, line)
+                return
+            newest.lines.clear()
         newest.take(line)
 
 

@@ -10,12 +10,15 @@ from collections import Counter
 from collections.abc import Iterator
 
 from chaoskit.checks.doubt import calls_in_doubt, deaths
-from chaoskit.checks.script import Script, name_of
+from chaoskit.checks.losses import Losses
+from chaoskit.checks.script import Group, Script, name_of
+from chaoskit.checks.takeover import sent_unaware
 from chaoskit.checks.waits import waits
 from chaoskit.model.calls import identity, spoken
-from chaoskit.model.history import Asked, Delivered, FaultFired, LifeEnded
+from chaoskit.model.faults import FaultKind
+from chaoskit.model.history import Asked, Delivered, FaultFired, LifeEnded, LifeStarted
 from chaoskit.model.manifest import Manifest
-from chaoskit.model.scenario import Scenario
+from chaoskit.model.scenario import Scenario, WaitTurn
 from chaoskit.model.schedule import Fault
 from chaoskit.model.trial import Trial
 from chaoskit.model.verdict import Finding
@@ -26,17 +29,17 @@ PROMISE = "progress"
 
 def check(trial: Trial, scenario: Scenario, manifest: Manifest) -> Iterator[Finding]:
     """Judge how the run went on and how it ended."""
-    script = Script(scenario)
+    script, losses = Script(scenario), Losses.of(trial, scenario)
     yield from _ending(trial, script, manifest)
-    yield from _delivered_again(trial, script)
+    yield from _delivered_again(trial, script, losses)
     yield from waits(trial, scenario)
     yield from _past_the_end(trial, scenario)
-    yield from _after_done(trial, manifest)
+    yield from _after_done(trial, losses)
 
 
 def _ending(trial: Trial, script: Script, manifest: Manifest) -> Iterator[Finding]:
     ended = trial.ended
-    if ended.outcome == "endless" and not killed_to_the_end(trial):
+    if ended.outcome == "endless" and not never_let_to_end(trial, script):
         yield _ended_badly(
             trial, "progress/ends", f"The run never ends: {ended.reason}"
         )
@@ -57,24 +60,67 @@ def _why_not(trial: Trial) -> str:
     return "The run failed, and nothing that happened to it allows that"
 
 
-def killed_to_the_end(trial: Trial) -> bool:
+def never_let_to_end(trial: Trial, script: Script) -> str:
+    """Why no agent could have ended such a run, or nothing."""
+    if _struck_to_the_end(trial):
+        return _STRUCK_TO_THE_END
+    clock = (f for f in _fired(trial) if f.kind is FaultKind.SKEW)
+    is_behind = sum(float(fault.chosen or 0) for fault in clock) < 0
+    turns = script.scenario.llm.script
+    turn = open_turn(trial.history, turns) if is_behind else None
+    waits = turn is not None and isinstance(turns[turn], WaitTurn)
+    return _CLOCK_SET_BACK if waits else ""
+
+
+_STRUCK_TO_THE_END = (
+    "the scheduled fault strikes in every life, and struck until the trial's time was "
+    "up: the run was never let to end"
+)
+_CLOCK_SET_BACK = (
+    "the clock was set back by more than the trial's time, in which no wait can end"
+)
+
+
+def _struck_to_the_end(trial: Trial) -> bool:
     """Whether a fault that strikes in every life struck until the time was up."""
     last = max(trial.of(LifeEnded), key=lambda end: end.seq, default=None)
     everywhere = any(fault.at.life is None for fault in trial.schedule.faults)
-    return everywhere and last is not None and last.cause == "fault"
+    if last is None or not everywhere:
+        return False
+    return last.cause == "fault" or _died_of_a_fault(last, trial)
+
+
+def _died_of_a_fault(end: LifeEnded, trial: Trial) -> bool:
+    """Whether a life died by itself, and a message of it had been spoilt."""
+    spoilt = (
+        f.life for f in trial.of(FaultFired) if Fault.parse(f.fault).spoils_its_message
+    )
+    return end.cause == "itself" and end.ending == "died" and end.life in spoilt
+
+
+def _fired(trial: Trial) -> Iterator[Fault]:
+    return (Fault.parse(event.fault) for event in trial.of(FaultFired))
 
 
 def _may_fail(trial: Trial, script: Script, manifest: Manifest) -> bool:
     limit = manifest.contract.max_attempts
-    gave_up = limit is not None and _deaths_at_one_call(trial, script) >= limit
-    return gave_up or bool(calls_in_doubt(trial, script, manifest))
+    gave_up = limit is not None and _attempts_at_one_call(trial, script) >= limit
+    told_to = any(fault.is_final for fault in _fired(trial))
+    return gave_up or told_to or bool(calls_in_doubt(trial, script, manifest))
 
 
-def _deaths_at_one_call(trial: Trial, script: Script) -> int:
-    """The most deaths at one operation, or while one call had no result yet."""
+def _attempts_at_one_call(trial: Trial, script: Script) -> int:
+    """The most attempts that came to nothing at one operation.
+
+    Those are deaths there, or while one call had no result yet, and errors.
+    """
     died = {end.life for end in trial.of(LifeEnded) if end.ending == "died"}
-    struck = (fired.fault for fired in trial.of(FaultFired) if fired.life in died)
-    at = Counter(str(Fault.parse(fault).at.operation) for fault in struck)
+    struck = ((event.life, Fault.parse(event.fault)) for event in trial.of(FaultFired))
+    at = Counter(
+        str(fault.at.operation)
+        for life, fault in struck
+        if life in died or fault.spoils_its_message
+    )
     during = Counter(name for names in deaths(trial, script) for name in names)
     return max((at | during).values(), default=0)
 
@@ -106,35 +152,47 @@ def _last_words(end: LifeEnded | None) -> str:
     return f" Life {end.life} {how}; its log is {end.output}; it last said:{said}"
 
 
-def _delivered_again(trial: Trial, script: Script) -> Iterator[Finding]:
+def _delivered_again(trial: Trial, script: Script, losses: Losses) -> Iterator[Finding]:
     """Deliveries that no call could be for which the model still waits.
 
-    What the life after ``done`` does is judged by itself.
+    What the life after ``done`` does is judged by itself. What the store forgot has to
+    be done again; and a life that was paused learns only from the store that another
+    has taken over.
     """
     issued, told = -1, set()
     carried: set[str] = set()
+    unaware = sent_unaware(trial)
     for event in trial.history:
-        if isinstance(event, Asked) and event.problem is None:
-            issued = max(issued, event.turn)
-            carried |= set(event.carried)
+        match event:
+            case FaultFired() if any(loss.seq == event.seq for loss in losses):
+                carried.clear()
+            case LifeStarted() if losses.found_by(event):
+                carried.clear()
+            case Asked(problem=None):
+                issued = max(issued, event.turn)
+                carried |= set(event.carried)
         if not isinstance(event, Delivered) or event.life == trial.again:
             continue
         group = script.groups.get(identity(event))
-        if group is None or group.identity in told:
+        if group is None or group.identity in told or event.seq in unaware:
             continue
         calls = {name_of(call) for call in group.calls if call.turn <= issued}
         if calls and calls <= carried:
             told.add(group.identity)
-            yield Finding(
-                PROMISE,
-                "progress/not-again",
-                f"{spoken(event.tool, event.args)} was delivered again in life "
-                f"{event.life}, after a request to the model had carried its result.",
-                expected="no delivery of a call that the model has the result of",
-                observed=f"a delivery in life {event.life}",
-                subject=str(group),
-                events=(event.seq,),
-            )
+            yield _again(event, group)
+
+
+def _again(event: Delivered, group: Group) -> Finding:
+    return Finding(
+        PROMISE,
+        "progress/not-again",
+        f"{spoken(event.tool, event.args)} was delivered again in life "
+        f"{event.life}, after a request to the model had carried its result.",
+        expected="no delivery of a call that the model has the result of",
+        observed=f"a delivery in life {event.life}",
+        subject=str(group),
+        events=(event.seq,),
+    )
 
 
 def _past_the_end(trial: Trial, scenario: Scenario) -> Iterator[Finding]:
@@ -152,9 +210,11 @@ def _past_the_end(trial: Trial, scenario: Scenario) -> Iterator[Finding]:
             return
 
 
-def _after_done(trial: Trial, manifest: Manifest) -> Iterator[Finding]:
-    if trial.again is None:
-        return
+def _after_done(trial: Trial, losses: Losses) -> Iterator[Finding]:
+    starts = (start for start in trial.of(LifeStarted) if start.purpose == "again")
+    start = next(starts, None)
+    if start is None or losses.found_by(start):
+        return  # it cannot know that it was done
     did = [
         event
         for event in trial.history

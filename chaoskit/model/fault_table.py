@@ -64,7 +64,12 @@ LLM: Row = {
 TOOLS: Row = {
     FaultKind.REFUSE: _REFUSED,
     FaultKind.DROP_REPLY: _DROPPED,
-    FaultKind.ERROR: Cell("an HTTP error", BOTH, ("429", "500", "503", "504")),
+    FaultKind.ERROR: Cell(
+        "an HTTP error; 429 says that nothing was done, so no search tries it after",
+        BOTH,
+        ("429", "500", "503", "504"),
+        denials=frozenset({"429"}),
+    ),
     FaultKind.DELAY: _DELAYED,
     FaultKind.TEAR: _TORN,
     FaultKind.DUPLICATE: Cell("delivered twice, as a proxy that retries does", BEFORE),
@@ -75,16 +80,28 @@ TOOLS: Row = {
 MCP: Row = {
     **TOOLS,
     FaultKind.ERROR: Cell(
-        "a JSON-RPC error, a result that failed, or a gateway's answer",
+        "a JSON-RPC error, a result that failed, or a gateway's answer; 429 says that "
+        "nothing was done, so no search tries it after",
         BOTH,
         ("-32603", "isError", "429", "503"),
+        denials=frozenset({"429"}),
+        final=frozenset({"isError"}),
     ),
 }
+
+_REPLIES = ("451", "421", "452", "550")
 
 SMTP: Row = {
     FaultKind.REFUSE: _REFUSED,
     FaultKind.DROP_REPLY: _DROPPED,
-    FaultKind.ERROR: Cell("an SMTP reply", BOTH, ("451", "421", "452", "550")),
+    # RFC 5321, section 4.2.5: after such a reply the server may not deliver the mail.
+    FaultKind.ERROR: Cell(
+        "an SMTP reply, which says that nothing was done: no search tries it after",
+        BOTH,
+        _REPLIES,
+        denials=frozenset(_REPLIES),
+        final=frozenset({"550"}),
+    ),
     FaultKind.DELAY: _DELAYED,
     FaultKind.TEAR: _TORN,
     FaultKind.DUPLICATE: Cell("the message is taken in twice", BEFORE),
@@ -92,13 +109,17 @@ SMTP: Row = {
     **_NOT_STORED,
 }
 
+_WORDS = ("LOADING", "OOM", "READONLY", "BUSY", "MASTERDOWN", "CLUSTERDOWN")
+
 REDIS: Row = {
     FaultKind.REFUSE: _REFUSED,
     FaultKind.DROP_REPLY: _DROPPED,
     FaultKind.ERROR: Cell(
-        "the server's own error, in its words; a transaction is discarded with it",
+        "the server's own error, in its words; a transaction is discarded with it. It "
+        "says that nothing was done, so no search tries it after",
         BOTH,
-        ("LOADING", "OOM", "READONLY", "BUSY", "MASTERDOWN", "CLUSTERDOWN"),
+        _WORDS,
+        denials=frozenset(_WORDS),
     ),
     FaultKind.DELAY: _DELAYED,
     FaultKind.TEAR: _TORN,
@@ -119,7 +140,11 @@ POSTGRES: Row = {
     FaultKind.REFUSE: _REFUSED,
     FaultKind.DROP_REPLY: _DROPPED,
     FaultKind.ERROR: Cell(
-        "the server's error", BOTH, ("40001", "40P01", "55P03", "57P01", "53300")
+        "the server's error; but for 57P01 it says that nothing was done, so no search "
+        "tries it after",
+        BOTH,
+        ("40001", "40P01", "55P03", "57P01", "53300"),
+        denials=frozenset({"40001", "40P01", "55P03", "53300"}),
     ),
     FaultKind.DELAY: _DELAYED,
     FaultKind.TEAR: _TORN,
@@ -148,6 +173,7 @@ FILES: Row = {
         BOTH,
         ("EIO",),
         also=("ENOSPC", "EDQUOT", "EROFS", "EACCES", "EPERM", "EINTR"),
+        final=frozenset({"EROFS", "EACCES", "EPERM"}),
     ),
     FaultKind.DELAY: _DELAYED,
     FaultKind.TEAR: Cell(
@@ -246,7 +272,8 @@ def tried(
     arguments = (argument,) if argument else found.arguments or (None,)
     for edge in _edges(kind, found, address, pieces):
         for each in arguments:
-            if flaw_of(kind, each, address.at_edge(edge)) is None:
+            lies = edge == Edge.AFTER and each in found.denials
+            if not lies and flaw_of(kind, each, address.at_edge(edge)) is None:
                 yield edge, each
 
 

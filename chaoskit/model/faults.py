@@ -87,6 +87,9 @@ class Cell:
     any number above zero of what the name says (seconds, writes), or below it for
     ``skew``. ``text``: it is free text. ``only``: the operations it makes sense on; all
     of them where it is empty. ``also``: arguments that no search tries by itself.
+    ``denials`` are the arguments by which a service says that it did nothing: a search
+    has no service lie, and tries them before only. ``final``: those after which trying
+    again is of no use.
     """
 
     does: str
@@ -96,6 +99,8 @@ class Cell:
     text: str = ""
     only: frozenset[str] = frozenset()
     also: tuple[str, ...] = ()
+    denials: frozenset[str] = frozenset()
+    final: frozenset[str] = frozenset()
 
     @property
     def default(self) -> str | None:

@@ -16,6 +16,13 @@ from chaoskit.model.faults import Cell, FaultKind, kind_of
 JOINT = " + "
 KILLS = frozenset({FaultKind.KILL, FaultKind.KILL_ONE, FaultKind.POWERLOSS})
 """The faults by which a process dies of SIGKILL."""
+SPOILERS = frozenset(
+    {
+        *(FaultKind.ERROR, FaultKind.FULL, FaultKind.REFUSE, FaultKind.DROP_REPLY),
+        *(FaultKind.TEAR, FaultKind.RESTART),
+    }
+)
+"""The faults that an agent meets as an error, or as a connection that broke."""
 
 _TEXT = re.compile(
     r"(?P<kind>[^@(]*)(?:\((?P<argument>[^()\s]*)\))?@(?P<at>.*)", re.DOTALL
@@ -52,9 +59,30 @@ class Fault:
     @property
     def chosen(self) -> str | None:
         """The argument, or the default of the fault on this operation."""
-        found = cell(self.kind, self.at.operation)
-        default = found.default if isinstance(found, Cell) else None
+        default = None if self._cell is None else self._cell.default
         return default if self.argument is None else self.argument
+
+    @property
+    def is_denial(self) -> bool:
+        """Whether it is the service's own word that nothing was done."""
+        if self.kind is FaultKind.FULL:
+            return True
+        return self._cell is not None and self.chosen in self._cell.denials
+
+    @property
+    def is_final(self) -> bool:
+        """Whether it is the service's own word that trying again is of no use."""
+        return self._cell is not None and self.chosen in self._cell.final
+
+    @property
+    def spoils_its_message(self) -> bool:
+        """Whether the agent, which lives on, gets no good answer."""
+        return self.kind in SPOILERS and not self.ends_its_life
+
+    @property
+    def _cell(self) -> Cell | None:
+        found = cell(self.kind, self.at.operation)
+        return found if isinstance(found, Cell) else None
 
     @classmethod
     def parse(cls, text: str) -> "Fault":

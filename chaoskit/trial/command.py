@@ -10,13 +10,13 @@ from chaoskit.model.commands import fill, fill_text
 from chaoskit.model.manifest import Launch, Manifest
 from chaoskit.trial.course import Step
 from chaoskit.trial.plan import Plan
-from chaoskit.world import postgres_server, redis_server
+from chaoskit.world.servers import DATABASE_URL_VARIABLE, REDIS_URL_VARIABLE
 
 MEGABYTE = 2**20
 LOOPBACK = "127.0.0.1,localhost"
 NOT_THE_AGENTS = (
     *("REDIS_URL", "DATABASE_URL"),
-    *(redis_server.VARIABLE, postgres_server.VARIABLE),
+    *(REDIS_URL_VARIABLE, DATABASE_URL_VARIABLE),
 )
 """Stores of whoever runs chaoskit; the agent is told of the world's, or of none."""
 

@@ -1,10 +1,12 @@
 """The course of a run: what follows a life, another one or the end."""
 
 import time
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 
 from chaoskit.gate import Recorder
-from chaoskit.model.history import Asked, LifeEnded, Purpose, RunEnded
+from chaoskit.model.history import Asked, FaultFired, LifeEnded, Purpose, RunEnded
 from chaoskit.model.manifest import Manifest
 from chaoskit.model.scenario import AskTurn, Scenario, WaitTurn
 from chaoskit.model.waiting import open_turn
@@ -45,7 +47,7 @@ class Course:
             return RunEnded(life=life, outcome="done")
         if end.ending == "failed":
             return RunEnded(life=life, outcome="failed", reason="the agent gave it up")
-        self._deaths += end.ending == "died" and end.cause not in ("fault", "asked")
+        self._deaths += end.ending == "died" and not _was_struck(end, record)
         step = self._unpark(record) if end.ending == "parked" else Step("resume")
         if step is None:
             return RunEnded(life=life, outcome="parked", reason="nothing is due")
@@ -54,6 +56,13 @@ class Course:
         if step.purpose != "answer":
             self._answered = None
         return step
+
+    @contextmanager
+    def on_trial(self) -> Iterator[None]:
+        """While a life is paused: that others cannot go on is not held against them."""
+        deaths = self._deaths
+        yield
+        self._deaths = deaths
 
     def seconds_until(self, step: Step) -> float:
         """How long to wait before a step; never beyond the trial's own time."""
@@ -98,6 +107,16 @@ class Course:
         asked = (e.t for e in record.events if isinstance(e, Asked) and e.turn == turn)
         due = record.began + next(asked) + wait.wait
         return Step("resume", at=due if due > time.monotonic() else _soon())
+
+
+def _was_struck(end: LifeEnded, record: Recorder) -> bool:
+    """Whether a scheduled fault ended a life, or it ended itself when one had struck.
+
+    Each fault excuses the end of one life, so none goes on without an end.
+    """
+    if end.cause in ("fault", "asked"):
+        return True
+    return any(isinstance(e, FaultFired) and e.life == end.life for e in record.events)
 
 
 def _soon() -> float:

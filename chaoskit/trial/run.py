@@ -133,10 +133,15 @@ class Run:
         return step
 
     def _after(self, event: LifeEnded) -> Step | RunEnded:
-        """What follows a life; what another line decided, where one took over."""
-        if (decided := self._decided.pop(event.life, None)) is not None:
-            return decided
-        return self._course.after(event, self._record)
+        """What follows a life; what another line decided, where one took over.
+
+        One that came to nothing, since the life that was paused still held the run,
+        decides nothing.
+        """
+        decided = self._decided.pop(event.life, None)
+        if decided is None or _is_idle(decided):
+            return self._course.after(event, self._record)
+        return decided
 
     def _answer(self, life: int) -> str | None:
         return self._outputs[life].answer()
@@ -213,7 +218,8 @@ class Run:
     async def _take_over(self, first: Living) -> None:
         """Have another line go on with the run while a life is paused."""
         await self._read_log(first)
-        line = await self._play_on(Step("resume"), rests=True)
+        with self._course.on_trial():
+            line = await self._play_on(Step("resume"), rests=True)
         self._decided[first.number] = line
         self._record(LifeContinued(life=first.number))
         await first.go_on(self._plan.scenario.limits.life_seconds)
@@ -260,3 +266,8 @@ class Run:
         """What a life that still runs, or is stopped, has written until now."""
         await living.process.written()
         self._account.read_log(living.number, living.output)
+
+
+def _is_idle(decided: Step | RunEnded) -> bool:
+    """Whether a line of lives left the run where it was."""
+    return isinstance(decided, RunEnded) and decided.outcome in ("endless", "parked")

@@ -1,4 +1,4 @@
-"""Serves MCP requests from the book; what a request may be is `chaoskit.wire.mcp`'s."""
+"""Serves MCP requests from the book; what they may be, `chaoskit.wire.mcp` says."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -8,8 +8,10 @@ from pydantic import JsonValue
 from chaoskit.gate import Crossing, Failed
 from chaoskit.model.scenario import Scenario, Tool, ToolClass, Via
 from chaoskit.model.schedule import Fault
-from chaoskit.wire import mcp, mcp_post, mcp_tools
-from chaoskit.wire.mcp import Message, Post, Refusal
+from chaoskit.wire.mcp import messages as mcp
+from chaoskit.wire.mcp import post as mcp_post
+from chaoskit.wire.mcp import tools as mcp_tools
+from chaoskit.wire.mcp.messages import Message, Post, Refusal
 from chaoskit.world.book import Book, Call
 from chaoskit.world.http import Answer, Reply, Request, Streamed
 from chaoskit.world.ledger import forms, key_flaw

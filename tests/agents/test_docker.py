@@ -21,15 +21,10 @@ import docker
 import psutil
 import pytest
 
-from chaoskit.agents import (
-    CampaignFolder,
-    Command,
-    Exit,
-    LaunchError,
-    docker_life,
-)
-from chaoskit.agents.docker_engine import CAMPAIGN_LABEL
-from chaoskit.agents.docker_launcher import DockerLauncher
+from chaoskit.agents import CampaignFolder, Command, Exit, LaunchError
+from chaoskit.agents.docker import life as docker_life
+from chaoskit.agents.docker.engine import CAMPAIGN_LABEL
+from chaoskit.agents.docker.launcher import DockerLauncher
 from chaoskit.model.manifest import Disk
 
 Launching = Callable[..., AbstractAsyncContextManager[DockerLauncher]]
@@ -535,7 +530,7 @@ WORKER = """
 import asyncio, os, signal
 from pathlib import Path
 from chaoskit.agents import CampaignFolder, Command
-from chaoskit.agents.docker_launcher import DockerLauncher
+from chaoskit.agents.docker.launcher import DockerLauncher
 from chaoskit.model.manifest import Disk
 async def main():
     folder = CampaignFolder(Path({temporary!r}))

@@ -27,7 +27,7 @@ from chaoskit.model.scenario import Scenario
 from chaoskit.model.schedule import Schedule
 from chaoskit.world.listener import LOOPBACK
 from chaoskit.world.postgres import Postgres
-from chaoskit.world.postgres_own import SETTINGS, OwnServer
+from chaoskit.world.postgres.own import SETTINGS, OwnServer
 
 ROUNDS = 1000
 AIM_MICROSECONDS = 100

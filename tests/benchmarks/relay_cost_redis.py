@@ -31,7 +31,7 @@ from chaoskit.model.history import Cause
 from chaoskit.model.scenario import Scenario
 from chaoskit.model.schedule import Schedule
 from chaoskit.world.redis import Redis
-from chaoskit.world.redis_link import link
+from chaoskit.world.redis.link import link
 
 ROUNDS = 1000
 AIM_MICROSECONDS = 100

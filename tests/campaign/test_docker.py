@@ -18,7 +18,7 @@ from typing import Any
 import docker
 import pytest
 
-from chaoskit.agents.docker_engine import CAMPAIGN_LABEL
+from chaoskit.agents.docker.engine import CAMPAIGN_LABEL
 
 FOLDER = Path(__file__).parents[1] / "docker"
 REFERENCE = ["python", "-m", "reference_agent", "--task", "{run}", "--goal", "{goal}"]

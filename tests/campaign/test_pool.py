@@ -11,8 +11,9 @@ from chaoskit.agents import LaunchError, TemporaryFolderError
 from chaoskit.campaign import WRONG_INPUT, jobs_by_default
 from chaoskit.campaign.output import OutputError
 from chaoskit.model.errors import InputError, Problem
+from chaoskit.model.manifest import Store
 from chaoskit.pool import Pool, Setup
-from chaoskit.world.redis_server import MissingServer
+from chaoskit.world.servers import MissingServer
 
 PROBLEM = Problem("a.yaml", 1, 2, "$.x", "1", "a word")
 ERRORS = (
@@ -32,10 +33,14 @@ def test_errors_cross_from_a_worker_with_their_words(error):
     assert isinstance(back, WRONG_INPUT)
 
 
-def test_a_server_that_was_given_serves_one_worker():
-    """It is emptied before each trial."""
-    assert jobs_by_default("redis://localhost") == 1
-    assert 1 <= jobs_by_default(None) <= 8
+def test_a_redis_server_that_was_given_serves_one_worker(monkeypatch):
+    """It is emptied before each trial; in a PostgreSQL server each has a database."""
+    assert 1 <= jobs_by_default(Store.REDIS) <= 8
+    by_store = jobs_by_default(Store.POSTGRES)
+    monkeypatch.setenv("CHAOSKIT_REDIS_URL", "redis://localhost")
+    monkeypatch.setenv("CHAOSKIT_DATABASE_URL", "postgresql://localhost/db")
+    assert jobs_by_default(Store.REDIS) == 1
+    assert jobs_by_default(Store.POSTGRES) == by_store
 
 
 class Executor:

@@ -71,7 +71,7 @@ def test_wrong_words_on_the_command_line(words, said, capsys, tmp_path, monkeypa
 
 
 @pytest.mark.parametrize(
-    "schedule", ["kill", "kill@", "kill@0:llm.chat", "pause@0:llm.chat#1:before", "+"]
+    "schedule", ["kill", "kill@", "kill@0:llm.chat", "paus@0:llm.chat#1:before", "+"]
 )
 def test_a_wrong_schedule(schedule, capsys, tmp_path, monkeypatch):
     """The offending part is shown."""

@@ -35,8 +35,8 @@ def test_tools_have_no_complaint(command):
 SLEEPERS = {
     "chaoskit/agents/family.py": "lets a debugger of the life go first",
     "chaoskit/trial/run.py": "a durable wait of the agent takes its time",
-    "chaoskit/world/postgres_own.py": "a server that starts has no other sign of life",
-    "chaoskit/world/redis_own.py": "a server that starts has no other sign of life",
+    "chaoskit/world/postgres/own.py": "a server that starts has no other sign of life",
+    "chaoskit/world/redis/own.py": "a server that starts has no other sign of life",
     "reference_agent/loop.py": "backs off before it tries again",
 }
 

@@ -16,7 +16,7 @@ from typing import Any
 import asyncpg
 import psycopg
 
-from chaoskit.world.postgres_own import OwnServer
+from chaoskit.world.postgres.own import OwnServer
 
 OUT = Path(__file__).parent / "recordings" / "postgres.json"
 

@@ -13,7 +13,7 @@ from typing import Any
 
 import redis.asyncio as client
 
-from chaoskit.world.redis_own import OwnServer
+from chaoskit.world.redis.own import OwnServer
 
 HERE = Path(__file__).parent / "recordings"
 CODE = "#!lua name=lib\nredis.register_function('one', function(k, a) return 1 end)"

@@ -2,9 +2,9 @@
 
 import pytest
 
-from chaoskit.wire.anthropic import refusal
-from chaoskit.wire.anthropic_blocks import texts_of
-from chaoskit.wire.anthropic_conversation import place
+from chaoskit.wire.anthropic.blocks import texts_of
+from chaoskit.wire.anthropic.conversation import place
+from chaoskit.wire.anthropic.replies import refusal
 
 GOAL = "Book a flight"
 GO = {"role": "user", "content": GOAL}

@@ -5,12 +5,12 @@ import copy
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from chaoskit.wire.anthropic import answer, count_refusal, refusal
-from chaoskit.wire.anthropic_blocks import texts_of
-from chaoskit.wire.anthropic_content import BLOCKS
-from chaoskit.wire.anthropic_conversation import place
-from chaoskit.wire.anthropic_request import ALLOWED, REQUIRED
-from chaoskit.wire.anthropic_terms import Terms
+from chaoskit.wire.anthropic.blocks import texts_of
+from chaoskit.wire.anthropic.content import BLOCKS
+from chaoskit.wire.anthropic.conversation import place
+from chaoskit.wire.anthropic.replies import answer, count_refusal, refusal
+from chaoskit.wire.anthropic.request import ALLOWED, REQUIRED
+from chaoskit.wire.anthropic.terms import Terms
 from chaoskit.wire.said import Ids, Said
 
 FIELDS = [*REQUIRED, *ALLOWED]

@@ -13,9 +13,9 @@ from anthropic.types.shared import ErrorType
 from pydantic import TypeAdapter
 
 from chaoskit.wire import sse
-from chaoskit.wire.anthropic import answer, model, models
-from chaoskit.wire.anthropic_errors import FAILURES
-from chaoskit.wire.anthropic_usage import usage
+from chaoskit.wire.anthropic.errors import FAILURES
+from chaoskit.wire.anthropic.replies import answer, model, models
+from chaoskit.wire.anthropic.usage import usage
 from chaoskit.wire.said import Ids, Said
 
 BODY = {

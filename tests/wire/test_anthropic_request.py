@@ -2,8 +2,8 @@
 
 import pytest
 
-from chaoskit.wire.anthropic import count_refusal, refusal
-from chaoskit.wire.anthropic_terms import Terms
+from chaoskit.wire.anthropic.replies import count_refusal, refusal
+from chaoskit.wire.anthropic.terms import Terms
 
 USER = {"role": "user", "content": "ping"}
 TOOL = {"name": "f", "input_schema": {"type": "object"}}

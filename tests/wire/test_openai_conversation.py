@@ -2,8 +2,8 @@
 
 import pytest
 
-from chaoskit.wire.openai_chat import refusal
-from chaoskit.wire.openai_conversation import place
+from chaoskit.wire.openai.chat import refusal
+from chaoskit.wire.openai.conversation import place
 from chaoskit.wire.said import placed_id, without_fresh_part
 
 GOAL = "Book a flight to NYC"

@@ -6,10 +6,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from chaoskit.model.scenario import Call, CallTurn, Llm, SayTurn
-from chaoskit.wire.openai_chat import completion, prompt_tokens, refusal
-from chaoskit.wire.openai_chat_stream import DONE, events
-from chaoskit.wire.openai_conversation import place
-from chaoskit.wire.openai_request import ROLES, RULES
+from chaoskit.wire.openai.chat import completion, prompt_tokens, refusal
+from chaoskit.wire.openai.chat_stream import DONE, events
+from chaoskit.wire.openai.conversation import place
+from chaoskit.wire.openai.request import ROLES, RULES
 from chaoskit.wire.said import Ids
 from chaoskit.wire.wobble import said_at
 

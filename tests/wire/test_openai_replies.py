@@ -1,8 +1,8 @@
 """Answers: what the script says, in the shape of the real API."""
 
 from chaoskit.model.scenario import AskTurn, Call, CallTurn, Llm, SayTurn, WaitTurn
-from chaoskit.wire.openai_chat import completion, prompt_tokens
-from chaoskit.wire.openai_models import models
+from chaoskit.wire.openai.chat import completion, prompt_tokens
+from chaoskit.wire.openai.models import models
 from chaoskit.wire.said import Ids, tokens
 from chaoskit.wire.wobble import said_at
 

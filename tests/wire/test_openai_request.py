@@ -2,7 +2,7 @@
 
 import pytest
 
-from chaoskit.wire.openai_chat import refusal
+from chaoskit.wire.openai.chat import refusal
 
 USER = {"role": "user", "content": "ping"}
 TOOL = {"type": "function", "function": {"name": "f", "parameters": {"type": "object"}}}

@@ -7,10 +7,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from chaoskit.model.script import Call, CallTurn, Llm, SayTurn
-from chaoskit.wire.openai_responses import prompt_tokens, refusal, whole
-from chaoskit.wire.openai_responses_items import conversation, place
-from chaoskit.wire.openai_responses_request import RULES
-from chaoskit.wire.openai_responses_stream import Stream
+from chaoskit.wire.openai.responses import prompt_tokens, refusal, whole
+from chaoskit.wire.openai.responses_items import conversation, place
+from chaoskit.wire.openai.responses_request import RULES
+from chaoskit.wire.openai.responses_stream import Stream
 from chaoskit.wire.said import Ids
 from chaoskit.wire.wobble import said_at
 

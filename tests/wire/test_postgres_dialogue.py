@@ -2,7 +2,8 @@
 
 import pytest
 
-from chaoskit.wire.postgres import (
+from chaoskit.wire.postgres.dialogue import GATHERED_BYTES_MAX, Dialogue
+from chaoskit.wire.postgres.framing import (
     BEGIN,
     COMMIT,
     FLUSH,
@@ -11,9 +12,8 @@ from chaoskit.wire.postgres import (
     query,
     ready,
 )
-from chaoskit.wire.postgres_dialogue import GATHERED_BYTES_MAX, Dialogue
-from chaoskit.wire.postgres_sql import Classifier
-from chaoskit.wire.postgres_steps import READY, Answer
+from chaoskit.wire.postgres.sql import Classifier
+from chaoskit.wire.postgres.steps import READY, Answer
 
 INSERT = "INSERT INTO t VALUES (1)"
 

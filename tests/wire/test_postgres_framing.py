@@ -8,7 +8,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from chaoskit.wire.postgres import (
+from chaoskit.wire.postgres.dialogue import Dialogue
+from chaoskit.wire.postgres.framing import (
     MESSAGE_BYTES_MAX,
     Opening,
     Replies,
@@ -18,9 +19,8 @@ from chaoskit.wire.postgres import (
     message,
     ready,
 )
-from chaoskit.wire.postgres_dialogue import Dialogue
-from chaoskit.wire.postgres_sql import Classifier
-from chaoskit.wire.postgres_steps import Answer
+from chaoskit.wire.postgres.sql import Classifier
+from chaoskit.wire.postgres.steps import Answer
 
 RECORDED = Path(__file__).parent / "recordings" / "postgres.json"
 STREAMS = [

@@ -4,8 +4,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from chaoskit.wire.postgres_sql import CACHED_MAX, READ, Classifier, Kind
-from chaoskit.wire.postgres_tokens import statements, tokens
+from chaoskit.wire.postgres.sql import CACHED_MAX, READ, Classifier, Kind
+from chaoskit.wire.postgres.tokens import statements, tokens
 
 WRITES = {
     "insert into T values(1)": ("insert", "t"),

@@ -4,9 +4,9 @@ from typing import Any
 
 import pytest
 
-from chaoskit.wire.redis import CommandTable, Kind
-from chaoskit.wire.redis_dialogue import Dialogue, Step
-from chaoskit.wire.resp import Command
+from chaoskit.wire.redis.commands import CommandTable, Kind
+from chaoskit.wire.redis.dialogue import Dialogue, Step
+from chaoskit.wire.redis.resp import Command
 
 
 def _told(name: str, flags: str, first: int = 0, *rest: Any) -> list[Any]:

@@ -7,9 +7,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from chaoskit.wire import resp
-from chaoskit.wire.resp import Command, Commands, WireError
-from chaoskit.wire.resp_replies import Replies
+from chaoskit.wire.redis import resp
+from chaoskit.wire.redis.resp import Command, Commands, WireError
+from chaoskit.wire.redis.resp_replies import Replies
 
 WORDS = st.lists(st.binary(max_size=20), min_size=1, max_size=5)
 LINE = st.text(st.characters(codec="ascii", exclude_characters="\r\n"), max_size=10)

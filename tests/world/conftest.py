@@ -29,7 +29,7 @@ from chaoskit.model.scenario import Scenario
 from chaoskit.model.schedule import Fault, Schedule
 from chaoskit.world.files import Files
 from chaoskit.world.postgres import Postgres
-from chaoskit.world.postgres_own import OwnServer as PostgresServer
+from chaoskit.world.postgres.own import OwnServer as PostgresServer
 from chaoskit.world.service import Service
 
 RUN_ID = "run-7f3a"

@@ -8,9 +8,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from chaoskit.wire.fuse import ROOT
-from chaoskit.world.files_disk import Disk
-from chaoskit.world.files_inode import Maker
-from chaoskit.world.files_powerloss import Loss, copy, is_all_safe, lose_power
+from chaoskit.world.files.disk import Disk
+from chaoskit.world.files.inode import Maker
+from chaoskit.world.files.powerloss import Loss, copy, is_all_safe, lose_power
 
 FILE, FOLDER = stat.S_IFREG | 0o644, stat.S_IFDIR | 0o755
 US = Maker()

@@ -5,8 +5,8 @@ import inspect
 from pathlib import Path
 
 from chaoskit.agents import Command, Exit
-from chaoskit.agents.docker_launcher import DockerLauncher
-from chaoskit.agents.docker_life import ContainerLife
+from chaoskit.agents.docker.launcher import DockerLauncher
+from chaoskit.agents.docker.life import ContainerLife
 from chaoskit.gate import FreshNames, Gate, Recorder
 from chaoskit.model.history import Cause, Crossed
 from chaoskit.model.manifest import Disk

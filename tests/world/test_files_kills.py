@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from chaoskit.world.files_channel import pending_signals
+from chaoskit.world.files.channel import pending_signals
 
 WORK = """
 os.mkdir("d")

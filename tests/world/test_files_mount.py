@@ -10,9 +10,9 @@ import pytest
 
 from chaoskit.agents import CampaignFolder
 from chaoskit.agents.mounts import unmount_below
-from chaoskit.world import files_mount
 from chaoskit.world.files import Files
-from chaoskit.world.files_mount import MissingFuse
+from chaoskit.world.files import mount as files_mount
+from chaoskit.world.files.mount import MissingFuse
 
 
 def mounted_below(folder):
@@ -30,7 +30,7 @@ async def test_the_helper_that_a_user_needs_gives_the_same_mount(
         asked.append(folder)
         return files_mount._mounted_by_helper(folder)
 
-    monkeypatch.setattr("chaoskit.world.files.mount", by_helper)
+    monkeypatch.setattr("chaoskit.world.files.service.mount", by_helper)
     async with on_disk() as bench:
         await bench.trial("kill@0:files.write[a]#1:before")
         ended = await bench.live("open('a', 'x').write('abc')")

@@ -7,7 +7,7 @@ import openai
 import pytest
 
 from chaoskit.model.history import Asked, Crossed, to_line
-from chaoskit.world.llm import CANARY, Llm
+from chaoskit.world.llm.service import CANARY, Llm
 
 GOAL = "Book a flight to NYC"
 USER = {"role": "user", "content": GOAL}

@@ -21,7 +21,7 @@ from mcp.client.streamable_http import streamable_http_client
 from mcp_types.version import HANDSHAKE_PROTOCOL_VERSIONS, MODERN_PROTOCOL_VERSIONS
 
 from chaoskit.model.history import Applied, Crossed, Delivered
-from chaoskit.wire.mcp import LEGACY, META_CAPABILITIES, META_VERSION, MODERN
+from chaoskit.wire.mcp.messages import LEGACY, META_CAPABILITIES, META_VERSION, MODERN
 from chaoskit.world.book import Book
 from chaoskit.world.http import Request
 from chaoskit.world.mcp import Mcp

@@ -5,7 +5,7 @@ import asyncio
 import psycopg
 import pytest
 
-from chaoskit.wire.postgres import SYNC, message, ready
+from chaoskit.wire.postgres.framing import SYNC, message, ready
 
 INSERT = "INSERT INTO t (v) VALUES (%s)"
 SESSIONS = "SELECT count(*) FROM pg_stat_activity WHERE usename = %s"

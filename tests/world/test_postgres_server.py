@@ -13,12 +13,14 @@ import psutil
 import psycopg
 import pytest
 
-from chaoskit.world import postgres_own, postgres_programs
 from chaoskit.world.postgres import Postgres
-from chaoskit.world.postgres_link import MissingServer, link
-from chaoskit.world.postgres_own import OwnServer
-from chaoskit.world.postgres_programs import find_programs
-from chaoskit.world.postgres_server import GivenServer, find_server
+from chaoskit.world.postgres import own as postgres_own
+from chaoskit.world.postgres import programs as postgres_programs
+from chaoskit.world.postgres.link import link
+from chaoskit.world.postgres.own import OwnServer
+from chaoskit.world.postgres.programs import find_programs
+from chaoskit.world.postgres.server import GivenServer, find_server
+from chaoskit.world.servers import MissingServer
 
 PROGRAMS = ("postgres", "initdb", "pg_dump")
 
@@ -144,7 +146,7 @@ def test_our_own_server_dies_with_us(tmp_path):
     """All its processes, even where we are killed and cannot clean up."""
     code = (
         "import asyncio, pathlib, sys\n"
-        "from chaoskit.world.postgres_own import OwnServer\n"
+        "from chaoskit.world.postgres.own import OwnServer\n"
         "async def main():\n"
         "    server = OwnServer(pathlib.Path(sys.argv[1]))\n"
         "    await server.start()\n"

@@ -5,8 +5,8 @@ import pickle
 import psycopg
 import pytest
 
-from chaoskit.world.postgres_dump import Snapshot, Table
-from chaoskit.world.postgres_view import view as view_of
+from chaoskit.world.postgres.dump import Snapshot, Table
+from chaoskit.world.postgres.view import view as view_of
 
 EMPTY = {"tables": {}, "sequences": {}, "schema": []}
 RICH = '''

@@ -9,10 +9,10 @@ from typing import Any
 
 import pytest
 
-from chaoskit.wire.redis_errors import ERRORS, error
-from chaoskit.world.redis_link import Link, link
-from chaoskit.world.redis_own import OwnServer, find_program
-from chaoskit.world.redis_server import check_version
+from chaoskit.wire.redis.errors import ERRORS, error
+from chaoskit.world.redis.link import Link, link
+from chaoskit.world.redis.own import OwnServer, find_program
+from chaoskit.world.redis.server import check_version
 
 Spoil = Callable[[Link, Link], Awaitable[object]]
 ENDLESS = ("EVAL", "while true do end", 0)

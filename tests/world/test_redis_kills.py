@@ -15,7 +15,8 @@ from chaoskit.model.address import Address
 from chaoskit.model.history import Cause, Crossed
 from chaoskit.model.schedule import Schedule
 from chaoskit.world.redis import Redis
-from chaoskit.world.redis_link import MissingServer, link
+from chaoskit.world.redis.link import link
+from chaoskit.world.servers import MissingServer
 
 Make = Callable[..., Any]
 LIMIT_SECONDS = 20

@@ -5,7 +5,7 @@ import contextvars
 
 import pytest
 
-from chaoskit.world.redis_prompt import Prompt
+from chaoskit.world.redis.prompt import Prompt
 
 
 async def test_who_waits_goes_on_inside_the_call_that_sets_it() -> None:

@@ -13,16 +13,13 @@ from typing import Any
 import pytest
 import redis.asyncio as aclient
 
-from chaoskit.world import redis_own, redis_server
 from chaoskit.world.redis import Redis
-from chaoskit.world.redis_link import Link
-from chaoskit.world.redis_own import OwnServer, find_program
-from chaoskit.world.redis_server import (
-    GivenServer,
-    MissingServer,
-    check_version,
-    find_server,
-)
+from chaoskit.world.redis import own as redis_own
+from chaoskit.world.redis import server as redis_server
+from chaoskit.world.redis.link import Link
+from chaoskit.world.redis.own import OwnServer, find_program
+from chaoskit.world.redis.server import GivenServer, check_version, find_server
+from chaoskit.world.servers import MissingServer
 
 PROGRAM = find_program()
 
@@ -147,7 +144,7 @@ def test_our_own_server_dies_with_us(tmp_path: Path) -> None:
     """Even where we are killed, and cannot clean up."""
     code = (
         "import asyncio, pathlib, sys\n"
-        "from chaoskit.world.redis_own import OwnServer\n"
+        "from chaoskit.world.redis.own import OwnServer\n"
         "async def main():\n"
         "    server = OwnServer(pathlib.Path(sys.argv[1]))\n"
         "    first = await server.start()\n"

@@ -16,11 +16,11 @@ import redis.asyncio as aclient
 from hypothesis import given
 from hypothesis import strategies as st
 
-from chaoskit.world.redis_link import Link, link
-from chaoskit.world.redis_past import Past
-from chaoskit.world.redis_server import OwnServer
-from chaoskit.world.redis_state import RedisState, keys_held
-from chaoskit.world.redis_view import as_text
+from chaoskit.world.redis.link import Link, link
+from chaoskit.world.redis.past import Past
+from chaoskit.world.redis.server import OwnServer
+from chaoskit.world.redis.state import RedisState, keys_held
+from chaoskit.world.redis.view import as_text
 
 
 def _wheel(name: str) -> Path:

@@ -5,8 +5,8 @@ from typing import Any
 
 import pytest
 
-from chaoskit.wire.redis import CommandTable, Kind
-from chaoskit.world.redis_own import OwnServer
+from chaoskit.wire.redis.commands import CommandTable, Kind
+from chaoskit.world.redis.own import OwnServer
 
 LINES = [
     "SET k v",

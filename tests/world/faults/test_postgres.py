@@ -7,7 +7,7 @@ from contextlib import asynccontextmanager
 import psycopg
 import pytest
 
-from chaoskit.wire.postgres import message, query, ready
+from chaoskit.wire.postgres.framing import message, query, ready
 
 INSERT = "INSERT INTO t (v) VALUES (%s)"
 AT = "0:postgres.insert[t]#2"

@@ -13,9 +13,10 @@ from redis.asyncio.retry import Retry
 from redis.backoff import NoBackoff
 
 from chaoskit.model.history import Crossed, FaultFired
-from chaoskit.wire.redis_errors import ERRORS
+from chaoskit.wire.redis.errors import ERRORS
 from chaoskit.world.redis import Redis
-from chaoskit.world.redis_link import MissingServer, link
+from chaoskit.world.redis.link import link
+from chaoskit.world.servers import MissingServer
 
 LIMIT_SECONDS = 20
 RAISED = {

@@ -1,0 +1,1 @@
+"""Lives in containers; `launcher` says how, and what each disk is."""

@@ -1,0 +1,88 @@
+"""Calls that land after another life has taken over, and that nobody could call back.
+
+A life that was paused goes on where it was: what it had sent is delivered, and what it
+was about to send it sends, until its store tells it that another goes on with the run.
+A message that the network has delayed lands in the same way. A key makes all of them
+harmless. Where a tool has none, whoever looks up what was done cannot see what has yet
+to land.
+"""
+
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+
+from chaoskit.model.address import Edge
+from chaoskit.model.faults import FaultKind
+from chaoskit.model.history import (
+    Asked,
+    Crossed,
+    Delivered,
+    Event,
+    FaultFired,
+    LifeContinued,
+)
+from chaoskit.model.schedule import Fault
+from chaoskit.model.trial import Trial
+
+STORES = ("redis", "postgres", "files")
+_HOLDS = (FaultKind.PAUSE, FaultKind.DELAY)
+_MAIL = "send"
+
+
+@dataclass(frozen=True)
+class Stray:
+    """A delivery that could not be called back, and the event from which on."""
+
+    delivery: Delivered
+    since: int
+
+
+def strays(trial: Trial) -> tuple[Stray, ...]:
+    """All of a trial, in order."""
+    return tuple(_Strays().of(trial))
+
+
+def sent_unaware(trial: Trial) -> frozenset[int]:
+    """The deliveries, by ``seq``, of lives that could not know that one took over."""
+    found = strays(trial)
+    return frozenset(s.delivery.seq for s in found if s.since < s.delivery.seq)
+
+
+@dataclass
+class _Strays:
+    """Which lives cannot know yet, and what each of them has sent last."""
+
+    unaware: dict[int, int] = field(default_factory=dict)
+    newest: dict[tuple[int, str], Delivered] = field(default_factory=dict)
+
+    def of(self, trial: Trial) -> Iterator[Stray]:
+        paused: dict[int, int] = {}
+        for event in trial.history:
+            match event:
+                case FaultFired():
+                    paused[event.life] = event.seq
+                    yield from self._held(event)
+                case LifeContinued():
+                    self.unaware[event.life] = paused.get(event.life, event.seq)
+                case Delivered(duplicate=False):
+                    self.newest[event.life, event.tool] = event
+                    self.newest[event.life, _MAIL] = event
+                    if event.life in self.unaware:
+                        yield Stray(event, self.unaware[event.life])
+                case _ if _tells(event):
+                    self.unaware.pop(event.life, None)
+
+    def _held(self, fired: FaultFired) -> Iterator[Stray]:
+        fault = Fault.parse(fired.fault)
+        held = self.newest.get((fired.life, fault.at.operation.op))
+        if fault.kind in _HOLDS and fault.at.edge == Edge.BEFORE and held is not None:
+            yield Stray(held, fired.seq)
+
+
+def _tells(event: Event) -> bool:
+    """Whether a life has had to do with its store, or with the model.
+
+    Whoever asks the model without a look at its store does not want to know.
+    """
+    if isinstance(event, Crossed):
+        return event.at.operation.service in STORES
+    return isinstance(event, Asked)

@@ -1,0 +1,1 @@
+"""OpenAI's two APIs, Chat Completions and Responses: bytes <-> meaning."""

@@ -1,0 +1,23 @@
+"""The files service: a folder in which each change is a crossing, on a disk of ours.
+
+Operations, each with the path inside the folder: ``create``, ``write``, ``truncate``,
+``fsync`` (fdatasync too, and of a folder), ``rename`` and ``link`` (with the new path),
+``unlink``, ``mkdir``, ``rmdir``, ``symlink``, ``chmod`` (chown too); the folder itself
+is ``.``. Edges: ``before`` (nothing is done) and ``after`` (it is done, and the call
+has not returned). A ``write`` has its bytes as its pieces; one of more than a megabyte
+comes as several. Looking, reading and opening are not counted, nor are times, locks,
+what the kernel writes back from mapped memory, and SQLite's ``-shm``, which is such
+memory.
+
+A kill leaves what was written, as on a machine that runs on; ``powerloss`` leaves what
+was synced (see `chaoskit.world.files.disk` for what that is).
+
+A life has a mount of its own at one and the same place, so that nothing that the kernel
+keeps, and no late request of the dead, passes to the next. Only lives that are there at
+the same time share one, with its locks. The loop that serves the folder must never look
+into it: it would wait for itself.
+"""
+
+from chaoskit.world.files.service import Files
+
+__all__ = ["Files"]

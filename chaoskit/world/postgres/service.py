@@ -1,0 +1,182 @@
+"""The PostgreSQL service itself: a relay over a store, life by life."""
+
+from collections.abc import Mapping
+from contextlib import suppress
+from pathlib import Path
+from typing import ClassVar
+from urllib.parse import quote
+
+import psycopg
+from pydantic import JsonValue
+
+from chaoskit.gate import Crossing, Gate
+from chaoskit.model.faults import FaultKind
+from chaoskit.model.scenario import Scenario
+from chaoskit.model.schedule import Fault
+from chaoskit.world.listener import LOOPBACK, LifePort
+from chaoskit.world.postgres.dump import Snapshot
+from chaoskit.world.postgres.link import reaching
+from chaoskit.world.postgres.lobby import InTrial, Lobby, Up
+from chaoskit.world.postgres.own import OwnServer
+from chaoskit.world.postgres.passage import SERVICE, Opened
+from chaoskit.world.postgres.relay import Session
+from chaoskit.world.postgres.server import find_server
+from chaoskit.world.postgres.state import PostgresState
+from chaoskit.world.servers import MissingServer
+
+
+class Postgres(Lobby):
+    """A `Service`, and a `Stateful` one.
+
+    Args:
+        folder: where a server of our own may live.
+        url: a server to use instead, that lets us make databases.
+
+    Raises:
+        MissingServer: the URL makes no sense.
+    """
+
+    name = SERVICE
+    variables: ClassVar[Mapping[str, str]] = {
+        "DATABASE_URL": "a real PostgreSQL behind a relay"
+    }
+
+    def __init__(self, folder: Path, url: str | None = None) -> None:
+        super().__init__(find_server(url, folder))
+        self.version = ""
+        """Name and version of the server, once started: ``postgresql 15.18``."""
+        self._open: dict[int, Opened] = {}
+
+    async def start(self) -> None:
+        """See `Service`.
+
+        Raises:
+            MissingServer: there is no server to be had, or not this one.
+        """
+        await self.server.start()
+        try:
+            admin = await self._link()
+        except BaseException:
+            await self.server.stop()
+            raise
+        version = admin.info.parameter_status("server_version") or ""
+        self.version = f"postgresql {version.partition(' ')[0]}"
+        self._up = Up(admin, PostgresState(self.server, admin), LifePort())
+        self._is_up.set()
+
+    async def reset(self, gate: Gate, scenario: Scenario) -> None:
+        """See `Service`.
+
+        Raises:
+            MissingServer: a fault is due that only a server of our own can suffer.
+        """
+        await self._close_all()
+        await self._all_ended()
+        self._trial = InTrial(gate, scenario.durability.postgres)
+        if isinstance(self.server, OwnServer):
+            self.server.thaw()
+        elif self._trial.expects(FaultKind.RESTART):
+            raise MissingServer(
+                "`restart` kills the PostgreSQL server, and the one at "
+                f"{self.server.shown} is not chaoskit's to kill. Leave "
+                "CHAOSKIT_DATABASE_URL unset: chaoskit then starts one of its own"
+            )
+        with reaching():
+            await self._started.state.reset(self._trial.durability)
+        self.classifier.functions = frozenset()
+        await self._freeze()
+
+    async def open(self, life: int) -> dict[str, str]:
+        """See `Service`."""
+        assert self._trial is not None, "reset comes first"
+        # Locks and sessions of a life that is over are gone before the next begins.
+        await self._ended([each for each in self._sessions if each.opened.is_closed])
+        gate, port = self._trial.gate, self._started.port
+        opened = Opened(life, gate)
+        await port.open(life, lambda: Session(opened, self), gate.whose)
+        self._open[life] = opened
+        return {"DATABASE_URL": self._url(port.port)}
+
+    async def close(self, life: int) -> None:
+        """See `Service`.
+
+        Once it returns the server does nothing more for the life, except for messages
+        that are at the gate: wait for those with `Gate.settled`.
+        """
+        if life not in self._open:
+            return
+        opened = self._open.pop(life)
+        opened.is_closed = True
+        self._started.port.close(life)
+        await self._cut([each for each in self._sessions if each.opened is opened])
+        if self._bugs:
+            raise self._bugs.pop()
+
+    async def stop(self) -> None:
+        """See `Service`."""
+        try:
+            await self._close_all()
+        finally:
+            for session in self._sessions:
+                session.upstream.abort()
+            await self._all_ended()
+            await self._give_back()
+            await self.server.stop()
+
+    async def snapshot(self) -> Snapshot:
+        """See `Stateful`."""
+        with reaching():
+            return await self._started.state.snapshot()
+
+    async def restore(self, snapshot: object) -> None:
+        """See `Stateful`."""
+        assert isinstance(snapshot, Snapshot)
+        with reaching():
+            await self._started.state.restore(snapshot)
+            await self.schema_changed()
+
+    async def view(self) -> JsonValue:
+        """See `Stateful`; for its form see `chaoskit.world.postgres.view`."""
+        with reaching():
+            return await self._started.state.view()
+
+    async def suffer(self, fault: Fault, crossing: Crossing) -> None:
+        """See `chaoskit.gate.Host`: restart, or forget the last commits.
+
+        Other sessions that are in a transaction end with the commits that are
+        forgotten, as in a failover.
+        """
+        del crossing
+        if fault.kind is FaultKind.RESTART:
+            await self._restart()
+        elif fault.kind is FaultKind.ROLLBACK:
+            assert self._trial is not None
+            kept = self._trial.kept
+            count = min(int(float(fault.chosen or 1)), len(kept))
+            if count:
+                await self.restore(kept[-count])
+                del kept[-count:]
+
+    async def _give_back(self) -> None:
+        if self._up is None:
+            return
+        up, self._up = self._up, None
+        with suppress(psycopg.Error):
+            await up.state.leave()
+            if not isinstance(self.server, OwnServer):
+                await up.state.drop()
+        await up.admin.close()
+        up.port.stop()
+
+    def _url(self, port: int) -> str:
+        server = self.server
+        word = f":{quote(server.password, safe='')}" if server.password else ""
+        user = f"{quote(server.role, safe='')}{word}"
+        return f"postgresql://{user}@{LOOPBACK}:{port}/{server.database}"
+
+    async def _close_all(self) -> None:
+        for life in tuple(self._open):
+            await self.close(life)
+
+    async def _all_ended(self) -> None:
+        await self._ended(list(self._sessions))
