@@ -26,6 +26,10 @@ class Company:
         """Those whose children go on without them."""
         return tuple(each for each in self._open.values() if each.left is not None)
 
+    def others(self, life: int) -> tuple[Living, ...]:
+        """Those that are open beside a life: paused ones, children that were left."""
+        return tuple(each for each in self._open.values() if each.number != life)
+
     def connection(self, client: Endpoint, server: Endpoint) -> int | None:
         """The life that holds the client's end of a connection."""
         for life, living in self._open.items():

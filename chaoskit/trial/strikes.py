@@ -9,7 +9,8 @@
 - ``pause``: all of the life is stopped, and another one takes over, to its end or its
   rest. Then the message goes on, and so does the life that was stopped.
 - ``skew``: the wall clock of this life and the later ones jumps.
-- ``powerloss``: the life has been killed; what its machine had not synced is lost.
+- ``powerloss``: the life has been killed, and all else that runs of the agent is; what
+  the machine had not synced is lost.
 """
 
 import signal
@@ -39,7 +40,7 @@ class Strikes:
     async def __call__(self, life: int, fault: Fault) -> None:
         """See `chaoskit.gate.Strike`."""
         if fault.kind is FaultKind.POWERLOSS:
-            await self._world.lose_power(fault.chosen)
+            await self._lose_power(life, fault.chosen)
             return
         living = self._company[life]
         if fault.kind is FaultKind.SKEW:
@@ -52,6 +53,12 @@ class Strikes:
             await living.leave_children()
         elif fault.kind is FaultKind.PAUSE:
             await living.pause()
+
+    async def _lose_power(self, life: int, loss: str | None) -> None:
+        """All that runs stops with the machine; the life itself has been killed."""
+        for living in self._company.others(life):
+            await living.process.kill()
+        await self._world.lose_power(loss)
 
     def _skew(self, living: Living, fault: Fault) -> None:
         assert self._clock is not None, f"{fault} and no clock"

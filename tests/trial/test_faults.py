@@ -287,6 +287,16 @@ def test_kill_one_takes_the_root_and_leaves_its_children(ground, story, edge, la
     _has_no_trace(ground, story)
 
 
+def test_a_loss_of_power_ends_what_an_earlier_life_has_left(ground, story):
+    """A machine that stops takes the children with it that a lone kill had spared."""
+    schedule = f"kill_one@0:{PAY}:after + powerloss@1:{PAY}:before"
+    visited = ground.play(LEAVES_A_CHILD, schedule)
+    assert [_ends(visited)[life].signal for life in (0, 1)] == [9, 9]
+    alive = [ground.said(life)[1].split()[1] for life in (1, 2)]
+    assert alive == ["True", "False"]
+    assert visited.trial.ended.outcome == "done"
+
+
 ENDS_IN_ITS_OWN_WAY = """
 def at_signal(number, frame):
     say("asked", number)
