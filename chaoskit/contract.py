@@ -127,13 +127,13 @@ The final answer is the last line of standard output, of the life that ends `don
 that is neither empty nor a log line."""
 
 _ENVIRONMENT = """\
-`REDIS_URL`, `DATABASE_URL` and `CHAOSKIT_STATE_DIR` are there for an agent whose `store`
-is of that kind (`files` and `sqlite` are both a folder; a database in it is `agent.db`
-by convention). Everything listens on the loopback interface only. The API key is a canary: it must turn
-up nowhere. No variable tells which life it is or what fault is coming. The rest of the
-environment is chaoskit's own, without `REDIS_URL` and `DATABASE_URL` and with loopback
-addresses exempt from any proxy; in a container it is the image's, and as no descriptor
-can be handed in, CHAOSKIT_MARK_FD is not set."""
+`REDIS_URL`, `DATABASE_URL` and `CHAOSKIT_STATE_DIR` are there for an agent whose
+`store` is of that kind (`files` and `sqlite` are both a folder; a database in it is
+`agent.db` by convention). Everything listens on the loopback interface only. The API
+key is a canary: it must turn up nowhere. No variable tells which life it is or what
+fault is coming. The rest of the environment is chaoskit's own, without `REDIS_URL` and
+`DATABASE_URL` and with loopback addresses exempt from any proxy; in a container it is
+the image's, and as no descriptor can be handed in, CHAOSKIT_MARK_FD is not set."""
 
 _EFFECTS = """\
 An effect's identity is its place in the script, recognised by tool and arguments; two

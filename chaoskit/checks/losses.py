@@ -6,33 +6,43 @@ store starts further back than the log and the model had seen, and cannot know: 
 checkpoint, a question asked again, a call made again are the store's doing. What comes
 of them is not: a call that is applied twice had no key that lasts, or nobody looked.
 
-A loss lasts until all that had been written is written again. ``powerloss`` is none: it
-takes only what was not durable, and no agent may call that its newest checkpoint.
+A loss lasts until all that had been written is overwritten, which only a plain ``SET``
+is sure to do: others may be refused, by a fence for example. What a later life has told
+the model it has learned again. ``powerloss`` is no loss: it takes only what was not
+durable, and no agent may call that its newest checkpoint.
 """
 
 from collections.abc import Iterator
 from dataclasses import dataclass
+from math import inf
 
 from chaoskit.model.address import Edge, Operation
 from chaoskit.model.faults import FaultKind
-from chaoskit.model.history import Crossed, FaultFired, LifeStarted
+from chaoskit.model.history import Asked, Crossed, FaultFired, LifeStarted
 from chaoskit.model.scenario import PostgresDurability, RedisDurability, Scenario
 from chaoskit.model.schedule import Fault
 from chaoskit.model.trial import Trial
 
+_OVERWRITES = "set"
+
 
 @dataclass(frozen=True)
 class Loss:
-    """A fault that made a store forget; ``until`` is the event that made it good."""
+    """A fault that made a store forget.
+
+    ``until`` is the event that made it good; from ``learned`` on a life knows all of it
+    again that it has told the model.
+    """
 
     fault: Fault
     life: int
     seq: int
-    until: int | None
+    until: float
+    learned: float
 
     def is_found_by(self, start: LifeStarted) -> bool:
         """Whether a life that starts there reads a store that has forgotten."""
-        return self.seq < start.seq and (self.until is None or start.seq < self.until)
+        return self.seq < start.seq < self.until
 
 
 class Losses(tuple[Loss, ...]):
@@ -45,14 +55,22 @@ class Losses(tuple[Loss, ...]):
         """Those that struck."""
         fired = ((event, Fault.parse(event.fault)) for event in trial.of(FaultFired))
         return cls(
-            Loss(fault, event.life, event.seq, _made_good(trial, fault, event.seq))
+            Loss(
+                fault,
+                event.life,
+                event.seq,
+                _overwritten(trial, fault, event.seq),
+                _learned(trial, event),
+            )
             for event, fault in fired
             if _forgets(fault, scenario)
         )
 
     def found_by(self, start: LifeStarted) -> bool:
-        """Whether a life found a store that had forgotten something."""
-        return any(loss.is_found_by(start) for loss in self)
+        """Whether a life does not know what an earlier one has told the model."""
+        return any(
+            loss.is_found_by(start) and start.seq < loss.learned for loss in self
+        )
 
     def explain(self, trial: Trial, since: int, life: int) -> bool:
         """Whether a life may know less than one knew that is not older than ``since``.
@@ -82,23 +100,30 @@ def _forgets(fault: Fault, scenario: Scenario) -> bool:
     return fault.kind in (FaultKind.ROLLBACK, FaultKind.EXPIRE)
 
 
-def _made_good(trial: Trial, fault: Fault, seq: int) -> int | None:
+def _overwritten(trial: Trial, fault: Fault, seq: int) -> float:
     """The event by which all that may have been forgotten was written again."""
     writes = tuple(_writes(trial, fault))
     missing = {operation for at, operation in writes if at < seq}
+    if any(operation.op != _OVERWRITES for operation in missing):
+        return inf
     for at, operation in writes:
         if at > seq:
             missing.discard(operation)
             if not missing:
                 return at
-    return None
+    return inf
+
+
+def _learned(trial: Trial, fired: FaultFired) -> float:
+    asked = (e for e in trial.of(Asked) if e.seq > fired.seq and e.life > fired.life)
+    return next((e.seq for e in asked), inf)
 
 
 def _writes(trial: Trial, fault: Fault) -> Iterator[tuple[int, Operation]]:
     """What was applied of that which the fault can take back.
 
-    What only reads has no edge ``after``, or is taken for a write: then the loss counts
-    as lasting for longer.
+    What only reads is no crossing there, or is taken for a write: then the loss counts
+    as one that lasts.
     """
     struck = fault.at.operation
     key = fault.argument or struck.key

@@ -42,7 +42,7 @@ class FaultKind(StrEnum):
     ROLLBACK = "rollback"
     """The store forgets its last acknowledged writes, as a failover does."""
     EXPIRE = "expire"
-    """A single key reaches the end of its time to live."""
+    """A single key is gone, as at the end of its time to live or by an eviction."""
     FULL = "full"
     """There is no space for this write."""
     POWERLOSS = "powerloss"

@@ -3,7 +3,7 @@
 from collections.abc import Iterator
 
 from chaoskit.model.report import Report, Shown
-from chaoskit.model.verdict import Verdict
+from chaoskit.model.verdict import Severity, Verdict
 
 _ADDRESSES_SHOWN_MAX = 10
 
@@ -83,7 +83,8 @@ def _missed(report: Report) -> list[str]:
 
 def _story(report: Report, shown: Shown) -> Iterator[str]:
     finding = shown.finding
-    yield finding.requirement
+    warns = "" if finding.severity is Severity.MUST else " (a warning)"
+    yield f"{finding.requirement}{warns}"
     yield f"   {finding.message}"
     if finding.follows:
         yield f"   It follows from {finding.follows}, which this trial broke too."

@@ -102,10 +102,19 @@ class Course:
         return Step("answer", at, self._scenario.human[gates.index(turn)])
 
     def _end_wait(self, turn: int, record: Recorder) -> Step:
+        """The life that goes on, at a time by which no wait can be too short.
+
+        An agent counts from when it was told, a little after it asked; by the end of
+        the life that was told it did. Else it were a race whether it has to park again.
+        """
         wait = self._script[turn]
         assert isinstance(wait, WaitTurn)
-        asked = (e.t for e in record.events if isinstance(e, Asked) and e.turn == turn)
-        due = record.began + next(asked) + wait.wait
+        told = {
+            e.life for e in record.events if isinstance(e, Asked) and e.turn == turn
+        }
+        ends = (e for e in record.events if isinstance(e, LifeEnded))
+        last = max((end.t for end in ends if end.life in told), default=0.0)
+        due = record.began + last + wait.wait
         return Step("resume", at=due if due > time.monotonic() else _soon())
 
 

@@ -32,6 +32,7 @@ from chaoskit.model.scenario import STRAY_MAIL, Scenario, Via
 from chaoskit.model.scenario import Call as Scripted
 from chaoskit.model.schedule import Fault
 from chaoskit.wire.mail import Mail, scripted
+from chaoskit.wire.pieces import halves
 from chaoskit.world.book import Answered, Book, Call
 from chaoskit.world.ledger import forms, shortened
 from chaoskit.world.listener import LOOPBACK, LifePort, reset
@@ -135,8 +136,7 @@ class _Desk:
         done = await self._keep(life, mail)
         if not self.gate.is_cut(done.crossing):
             return ACCEPTED
-        middle = len(ACCEPTED) // 2
-        pieces = (ACCEPTED[:middle].encode(), ACCEPTED[middle:].encode())
+        pieces = halves(ACCEPTED.encode())
         await self.gate.deliver(done.crossing, pieces, session.send)
         return ""  # the end of the line is still to come
 

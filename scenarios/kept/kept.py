@@ -218,8 +218,10 @@ def ask(messages: list[Any]) -> Any:
     """The model's next turn."""
     url = os.environ["OPENAI_BASE_URL"] + "/chat/completions"
     headers = {"Authorization": f"Bearer {os.environ['OPENAI_API_KEY']}"}
-    message = post(url, {"model": "any", "messages": messages}, headers)
-    message = message["choices"][0]["message"]
+    reply = post(url, {"model": "any", "messages": messages}, headers)["choices"][0]
+    if reply["finish_reason"] == "length":
+        raise SystemExit("the reply was cut off; the next life asks again")
+    message = reply["message"]
     return {name: value for name, value in message.items() if value is not None}
 
 

@@ -19,6 +19,13 @@ RUN, GOAL, *FLAGS = sys.argv[1:]
 ANSWERS = [flag.removeprefix("answer=") for flag in FLAGS if flag.startswith("answer=")]
 PARKED = 75
 STATE_KEY = f"toy:{RUN}"
+# Saves what is newer than what is there.
+SAVE = """
+local saved = redis.call('GET', KEYS[1])
+if saved and cjson.decode(saved).n >= tonumber(ARGV[2]) then return 0 end
+redis.call('SET', KEYS[1], ARGV[1])
+return 1
+"""
 
 
 class Redis:
@@ -54,6 +61,31 @@ def post(url, body, **headers):
     if answer.status != 200:
         raise SystemExit(f"{answer.status} from {url}: {data}")
     return data
+
+
+def look_up(url, args):
+    """The effects that are there already."""
+    at = urllib.parse.urlsplit(url)
+    connection = http.client.HTTPConnection(at.hostname, at.port)
+    connection.request("GET", f"{at.path}?{urllib.parse.urlencode(args)}")
+    answer = connection.getresponse()
+    if answer.status != 200:
+        raise SystemExit(f"the look-up was answered with {answer.status}")
+    return json.loads(answer.read())["effects"]
+
+
+def call_tool(url, args, headers):
+    """Do it; what is made of an error, the flags say."""
+    try:
+        return json.dumps(post(url, args, **headers)["result"])
+    except SystemExit as error:
+        if "parks-on-errors" in FLAGS:
+            raise SystemExit(PARKED) from error
+        if "tells-errors" in FLAGS:
+            return str(error)
+        if "retries-errors" in FLAGS:
+            return json.dumps(post(url, args, **headers)["result"])
+        raise
 
 
 class Agent:
@@ -97,7 +129,11 @@ class Agent:
             self.redis.call("HSET", f"{STATE_KEY}:h", "cursor", self.state["n"])
         if "noisy" in FLAGS:
             self.state |= {"at": time.time(), "nonce": uuid.uuid4().hex}
-        self.redis.call("SET", STATE_KEY, json.dumps(self.state))
+        words = (STATE_KEY, json.dumps(self.state))
+        if "fenced" not in FLAGS:
+            self.redis.call("SET", *words)
+        elif self.redis.call("EVAL", SAVE, 1, *words, self.state["n"]) == b"0":
+            raise SystemExit("another life goes on with the run")
 
     def ask(self):
         url = os.environ["OPENAI_BASE_URL"] + "/chat/completions"
@@ -105,7 +141,10 @@ class Agent:
         key = os.environ["OPENAI_API_KEY"]
         headers = {"Content-Type": "application/json"}
         answer = post(url, body, Authorization=f"Bearer {key}", **headers)
-        message = answer["choices"][0]["message"]
+        choice = answer["choices"][0]
+        if choice["finish_reason"] == "length" and "takes-halves" not in FLAGS:
+            raise SystemExit("the reply was cut off")
+        message = choice["message"]
         return {name: value for name, value in message.items() if value is not None}
 
     def act(self, turn, position, call):
@@ -124,7 +163,9 @@ class Agent:
             fresh = uuid.uuid4().hex if "fresh-key" in FLAGS else ""
             headers["Idempotency-Key"] = f"{RUN}-{turn}-{position}{fresh}"
         url = f"{os.environ['CHAOSKIT_TOOLS_URL']}/{name}"
-        return json.dumps(post(url, args, **headers)["result"])
+        if "looks" in FLAGS and (done := look_up(url, args)):
+            return json.dumps(done[0]["result"])
+        return call_tool(url, args, headers)
 
     def ask_human(self):
         if not ANSWERS:

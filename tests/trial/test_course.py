@@ -1,6 +1,8 @@
 """What follows a life: gates are answered, waits end, and some runs never do."""
 
 import asyncio
+import time
+from contextlib import suppress
 
 import pytest
 
@@ -77,16 +79,22 @@ def test_an_agent_that_parks_with_the_answer_in_hand_is_not_hurried(stage, monke
 
 
 def test_a_wait_is_resumed_at_its_end(stage, told):
-    """Not before, and by the resume command."""
+    """Not before, and by the resume command.
+
+    An agent that counts from when it had its answer is not resumed too early.
+    """
 
     async def waits(body):
         if body.life == 0:
             await body.ask(0)
+            await asyncio.sleep(0.01)  # for the agent's own clock to be behind
+            due.append(time.monotonic() + 0.05)
             return 75
-        return 0
+        return 0 if time.monotonic() >= due[0] else 75
 
+    due: list[float] = []
     visited = asyncio.run(stage.play(waits, scenario=WAIT))
-    assert "resume 1" in told(visited)
+    assert "done 1 by itself: 0" in told(visited)
     asked, started = (
         next(e.t for e in visited.trial.history if e.kind == kind and e.life == life)
         for kind, life in (("asked", 0), ("life.started", 1))
@@ -141,6 +149,24 @@ def test_lives_that_crash_are_counted_and_kills_are_not(stage):
     ended = asyncio.run(played).trial.ended
     assert (ended.outcome, ended.life) == ("endless", 4)
     assert ended.reason == "3 lives ended that no scheduled fault had ended"
+
+
+def test_a_life_that_ends_itself_because_of_a_fault_is_not_counted(stage):
+    """Each fault excuses one life; those in which none struck are counted."""
+
+    async def gives_up(body):
+        if body.life < 3:
+            with suppress(ConnectionError):
+                await body.act()
+        return 1
+
+    schedule = " + ".join(f"refuse@{n}:tools.pay[o-1]#1:before" for n in range(3))
+    contract = {"contract": {"effects": "exactly-once", "max_lives": 1}}
+    played = stage.play(gives_up, schedule=schedule, manifest=contract)
+    trial = asyncio.run(played).trial
+    assert trial.unfired == ()
+    assert (trial.ended.outcome, trial.ended.life) == ("endless", 4)
+    assert trial.ended.reason == "2 lives ended that no scheduled fault had ended"
 
 
 def test_a_life_that_hangs_is_ended_at_its_limit(stage, told):

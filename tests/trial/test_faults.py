@@ -437,6 +437,26 @@ def test_the_second_line_decides_whatever_the_first_life_does(ground):
     assert visited.trial.ended.outcome == "failed"
 
 
+@pytest.mark.parametrize("code", [1, 75])
+def test_a_line_that_comes_to_nothing_decides_nothing(ground, code):
+    """The run is locked by the life that is stopped: the others die of it, or park.
+
+    Nor are their deaths counted: the life that goes on dies once itself.
+    """
+    code = f"""
+    if os.path.exists("lock"):
+        sys.exit({code})
+    put("lock", "x")
+    call("pay", order="o-1")
+    os.remove("lock")
+    if first: sys.exit(1)
+    """
+    visited = ground.play(code, f"pause@0:{PAY}:before")
+    ends = [end for end in visited.trial.of(LifeEnded) if end.life == 0]
+    assert [end.ending for end in ends] == ["died"]
+    assert visited.trial.ended.outcome == "done"
+
+
 ASKS = """
 first_words = {"role": "user", "content": "Pay"}
 reply = ask(first_words)

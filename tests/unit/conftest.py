@@ -15,6 +15,7 @@ from chaoskit.model.history import (
     Delivered,
     Event,
     FaultFired,
+    LifeContinued,
     LifeEnded,
     LifeStarted,
     Logged,
@@ -100,13 +101,16 @@ class Story:
         **args: Any,
     ) -> "Story":
         """A call reaches a tool and is applied; not ``first``: answered as before."""
-        self.deliver(tool, key, **args)
-        call = {"tool": tool, "args": args, "idempotency_key": key}
-        message = len(self.events)
-        effect = Applied(
-            life=self.life, message=message, first=first, late=late, **call
-        )
-        self.add(effect)
+        return self.deliver(tool, key, **args).lands(first=first, late=late)
+
+    def lands(
+        self, sent: Delivered | None = None, *, first: bool = True, late: bool = False
+    ) -> "Story":
+        """A call is applied, and answered: the newest of this life, or that one."""
+        mine = (e for e in self.events if e.life == self.life)
+        sent = sent or [e for e in mine if isinstance(e, Delivered)][-1]
+        fields = sent.model_dump(exclude={"kind", "seq", "t"})
+        self.add(Applied(first=first, late=late, **fields))
         return self.reply(late=late)
 
     def look(self, tool: str, **args: Any) -> "Story":
@@ -130,6 +134,20 @@ class Story:
         self.faults.append(fault)
         self.add(FaultFired(life=self.life, fault=str(fault)))
         return self.end("died", cause, signal=SIGKILL)
+
+    def struck(
+        self, kind: FaultKind, edge: Edge = Edge.AFTER, argument: str | None = None
+    ) -> "Story":
+        """A fault strikes at the message that crossed last, and the life goes on."""
+        assert self.last is not None, "nothing has crossed"
+        fault = Fault(kind, self.last.at_edge(edge), argument)
+        self.faults.append(fault)
+        return self.add(FaultFired(life=self.life, fault=str(fault)))
+
+    def continued(self, life: int = 0) -> "Story":
+        """A life that was paused goes on, and the story with it."""
+        self.life = life
+        return self.add(LifeContinued(life=life))
 
     def killed_at(self) -> "Story":
         """A fault strikes at a write to the store."""

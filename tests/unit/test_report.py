@@ -195,6 +195,13 @@ def test_the_text_tells_each_story_and_how_to_see_it_again():
     assert f"replay:   {FAILED.replay}" in text
 
 
+def test_a_warning_is_told_as_one():
+    """A run that passes may have findings that only warn."""
+    text = as_text(replace(CLEAN, findings=(shown(severity=Severity.SHOULD),)))
+    assert "1. effects/once-across-kill (a warning)\n" in text
+    assert "warning" not in as_text(FAILED)
+
+
 def test_a_finding_of_the_fault_free_run_says_so():
     text = as_text(replace(CLEAN, findings=(shown(schedule=Schedule()),)))
     assert "schedule: none: the fault-free run" in text

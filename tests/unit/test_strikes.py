@@ -74,6 +74,31 @@ def test_a_write_is_torn_after_its_first_byte_in_the_middle_and_before_the_last(
     assert tried(["tear"], "0:files.rename[a]#1:before") == []
 
 
+@pytest.mark.parametrize(
+    ("service", "denials", "others"),
+    [
+        ("tools.pay", ["429"], ["500", "503", "504"]),
+        ("mcp.pay", ["429"], ["-32603", "isError", "503"]),
+        ("smtp.send", ["451", "421", "452", "550"], []),
+        ("redis.set", ["LOADING", "OOM", "READONLY"], []),
+        ("postgres.commit", ["40001", "40P01", "55P03", "53300"], ["57P01"]),
+    ],
+)
+def test_no_search_has_a_service_lie(service, denials, others):
+    """Who is told that nothing was done may try again; it must not have been done.
+
+    A schedule that somebody writes may say so all the same.
+    """
+    for name in (*denials, *others):
+        fault = f"error({name})@0:{service}#1"
+        found = tried(
+            [f"error({name})"], f"0:{service}#1:before", f"0:{service}#1:after"
+        )
+        lies = [] if name in denials else [f"{fault}:after"]
+        assert found == [f"{fault}:before", *lies]
+        assert str(Schedule.parse(f"{fault}:after")) == f"{fault}:after"
+
+
 def test_what_no_crossing_can_take_is_known():
     run = trial(*BOTH)
     strikes = Strikes((Wanted.parse("kill"), Wanted.parse("restart")))

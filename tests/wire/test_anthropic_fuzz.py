@@ -1,7 +1,6 @@
 """Whatever JSON comes, the answer is a message or a refusal, never a crash."""
 
-import copy
-
+import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -21,21 +20,6 @@ KEYS = [
     *("tool_use_id", "cache_control", "budget_tokens", "is_error", "ttl"),
 ]
 
-ANY_JSON = st.recursive(
-    st.none()
-    | st.booleans()
-    | st.integers()
-    | st.floats(allow_nan=False, allow_infinity=False)
-    | st.sampled_from(WORDS)
-    | st.text(max_size=5),
-    lambda inner: (
-        st.lists(inner, max_size=3)
-        | st.dictionaries(
-            st.sampled_from(KEYS) | st.text(max_size=3), inner, max_size=4
-        )
-    ),
-    max_leaves=20,
-)
 MARK = {"type": "ephemeral", "ttl": "5m"}
 
 VALID = {
@@ -74,6 +58,11 @@ VALID = {
 COUNTED = {k: v for k, v in VALID.items() if k in ("model", "messages", "tools")}
 
 
+@pytest.fixture(scope="module")
+def broken(breaking):
+    return breaking(WORDS, KEYS)
+
+
 def _judge(body):
     for terms in (Terms("2023-06-01"), Terms(beta=True)):
         assert getattr(refusal(body, terms), "status", 400) == 400
@@ -93,55 +82,28 @@ def _judge(body):
 
 
 @settings(deadline=None)
-@given(st.dictionaries(st.sampled_from(FIELDS) | st.text(max_size=3), ANY_JSON))
-def test_any_object_is_judged(body):
-    _judge(body)
+@given(data=st.data())
+def test_any_object_is_judged(broken, data):
+    _judge(broken.any_object(FIELDS, data))
 
 
 @settings(deadline=None)
-@given(st.data())
-def test_a_valid_request_with_one_part_replaced_is_judged(data):
-    _judge(_damaged(VALID, data))
+@given(data=st.data())
+def test_a_valid_request_with_one_part_replaced_is_judged(broken, data):
+    _judge(broken.replaced(VALID, data))
 
 
 @settings(deadline=None)
-@given(st.data())
-def test_a_request_to_count_with_one_part_replaced_is_judged(data):
-    found = count_refusal(_damaged(COUNTED, data))
+@given(data=st.data())
+def test_a_request_to_count_with_one_part_replaced_is_judged(broken, data):
+    found = count_refusal(broken.replaced(COUNTED, data))
     assert found is None or found.status == 400
 
 
 @settings(deadline=None)
-@given(st.data())
-def test_a_valid_request_with_one_part_left_out_is_judged(data):
-    body = copy.deepcopy(VALID)
-    *way, last = data.draw(st.sampled_from(_ways(VALID)))
-    inner = body
-    for key in way:
-        inner = inner[key]
-    del inner[last]
-    _judge(body)
-
-
-def _damaged(valid, data):
-    body = copy.deepcopy(valid)
-    *way, last = data.draw(st.sampled_from(_ways(valid)))
-    inner = body
-    for key in way:
-        inner = inner[key]
-    inner[last] = data.draw(ANY_JSON)
-    return body
-
-
-def _ways(value, way=()):
-    if isinstance(value, dict):
-        items = list(value.items())
-    elif isinstance(value, list):
-        items = list(enumerate(value))
-    else:
-        return []
-    inner = [found for key, item in items for found in _ways(item, (*way, key))]
-    return [*((*way, key) for key, _ in items), *inner]
+@given(data=st.data())
+def test_a_valid_request_with_one_part_left_out_is_judged(broken, data):
+    _judge(broken.left_out(VALID, data))
 
 
 def test_the_requests_that_are_broken_above_are_valid():

@@ -5,8 +5,16 @@ import struct
 
 import pytest
 
-from chaoskit.wire import fuse
-from chaoskit.wire.fuse import Attributes, Changed, Opcode, Request, Written
+from chaoskit.wire.fuse import answers
+from chaoskit.wire.fuse.answers import Attributes
+from chaoskit.wire.fuse.requests import (
+    REQUEST_BYTES_MAX,
+    WRITE_BYTES_MAX,
+    Changed,
+    Opcode,
+    Request,
+    Written,
+)
 
 SHOWN = Attributes(7, 0o100644, 4097, 2, 10, 20, 3_000_000_004)
 
@@ -42,28 +50,28 @@ def test_a_change_of_attributes_leaves_alone_what_it_does_not_name():
 
 
 def test_answers_have_the_sizes_that_the_kernel_insists_on():
-    assert len(fuse.entry(SHOWN)) == 128
-    assert len(fuse.attributes(SHOWN)) == 104
-    assert len(fuse.opened()) == 16
-    assert len(fuse.written(1)) == 8
-    assert len(fuse.space(1, 1)) == 80
-    assert len(fuse.welcome(request(Opcode.INIT, bytes(64)))) == 64
+    assert len(answers.entry(SHOWN)) == 128
+    assert len(answers.attributes(SHOWN)) == 104
+    assert len(answers.opened()) == 16
+    assert len(answers.written(1)) == 8
+    assert len(answers.space(1, 1)) == 80
+    assert len(answers.welcome(request(Opcode.INIT, bytes(64)))) == 64
 
 
 def test_an_answer_is_named_by_its_request_and_an_error_is_below_zero():
-    assert b"".join(fuse.reply(99, b"ab")) == struct.pack("=IiQ", 18, 0, 99) + b"ab"
-    assert b"".join(fuse.failure(99, 5)) == struct.pack("=IiQ", 16, -5, 99)
+    assert b"".join(answers.reply(99, b"ab")) == struct.pack("=IiQ", 18, 0, 99) + b"ab"
+    assert b"".join(answers.failure(99, 5)) == struct.pack("=IiQ", 16, -5, 99)
 
 
 def test_nothing_is_to_be_kept_by_the_kernel():
-    assert fuse.attributes(SHOWN)[:12] == bytes(12)
-    assert fuse.entry(SHOWN)[16:40] == bytes(24)
+    assert answers.attributes(SHOWN)[:12] == bytes(12)
+    assert answers.entry(SHOWN)[16:40] == bytes(24)
 
 
 def test_a_listing_ends_where_the_room_does_and_goes_on_there():
     names = [(b"%d" % n * n, n, 0o100000) for n in range(1, 20)]
     seen, room = [], 200
-    while part := fuse.listing(names[len(seen) :], room, len(seen)):
+    while part := answers.listing(names[len(seen) :], room, len(seen)):
         assert len(part) <= room
         while part:
             ino, following, size, kind = struct.unpack_from("=QQII", part)
@@ -77,8 +85,8 @@ def test_a_listing_ends_where_the_room_does_and_goes_on_there():
 def test_delayed_writes_and_locks_are_never_agreed_on(known):
     offer = struct.pack("=IIIII44x", 7, 40, 0, 0xFFFFFFFF, known)
     _, _, _, flags, _, _, size, _, _, _, more = struct.unpack_from(
-        "=IIIIHHIIHHI", fuse.welcome(request(Opcode.INIT, offer))
+        "=IIIIHHIIHHI", answers.welcome(request(Opcode.INIT, offer))
     )
     assert flags == 1 << 5 | 1 << 22 | 1 << 30
     assert more == known & 1 << 4
-    assert size == fuse.WRITE_BYTES_MAX < fuse.REQUEST_BYTES_MAX
+    assert size == WRITE_BYTES_MAX < REQUEST_BYTES_MAX

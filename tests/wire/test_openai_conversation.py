@@ -3,7 +3,7 @@
 import pytest
 
 from chaoskit.wire.openai.chat import refusal
-from chaoskit.wire.openai.conversation import place
+from chaoskit.wire.openai.chat_conversation import place
 from chaoskit.wire.said import placed_id, without_fresh_part
 
 GOAL = "Book a flight to NYC"

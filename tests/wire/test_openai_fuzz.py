@@ -1,15 +1,15 @@
 """Whatever JSON comes, the answer is a completion or a refusal, never a crash."""
 
-import copy
-
+import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from chaoskit.model.scenario import Call, CallTurn, Llm, SayTurn
 from chaoskit.wire.openai.chat import completion, prompt_tokens, refusal
+from chaoskit.wire.openai.chat_conversation import place
+from chaoskit.wire.openai.chat_messages import ROLES
+from chaoskit.wire.openai.chat_request import RULES
 from chaoskit.wire.openai.chat_stream import DONE, events
-from chaoskit.wire.openai.conversation import place
-from chaoskit.wire.openai.request import ROLES, RULES
 from chaoskit.wire.said import Ids
 from chaoskit.wire.wobble import said_at
 
@@ -21,22 +21,6 @@ KEYS = [
     *("role", "content", "type", "function", "name", "arguments", "id", "text"),
     *("tool_call_id", "parameters", "json_schema", "refusal"),
 ]
-
-ANY_JSON = st.recursive(
-    st.none()
-    | st.booleans()
-    | st.integers()
-    | st.floats(allow_nan=False, allow_infinity=False)
-    | st.sampled_from(WORDS)
-    | st.text(max_size=5),
-    lambda inner: (
-        st.lists(inner, max_size=3)
-        | st.dictionaries(
-            st.sampled_from(KEYS) | st.text(max_size=3), inner, max_size=4
-        )
-    ),
-    max_leaves=20,
-)
 
 VALID = {
     "model": "m",
@@ -63,6 +47,11 @@ VALID = {
 }
 
 
+@pytest.fixture(scope="module")
+def broken(breaking):
+    return breaking(WORDS, KEYS)
+
+
 def _judge(body):
     found = refusal(body)
     if found is None:
@@ -77,32 +66,15 @@ def _judge(body):
 
 
 @settings(deadline=None)
-@given(st.dictionaries(st.sampled_from([*RULES]) | st.text(max_size=3), ANY_JSON))
-def test_any_object_is_judged(body):
-    _judge(body)
+@given(data=st.data())
+def test_any_object_is_judged(broken, data):
+    _judge(broken.any_object(RULES, data))
 
 
 @settings(deadline=None)
-@given(st.data())
-def test_a_valid_request_with_one_part_replaced_is_judged(data):
-    body = copy.deepcopy(VALID)
-    *way, last = data.draw(st.sampled_from(_ways(VALID)))
-    inner = body
-    for key in way:
-        inner = inner[key]
-    inner[last] = data.draw(ANY_JSON)
-    _judge(body)
-
-
-def _ways(value, way=()):
-    if isinstance(value, dict):
-        items = list(value.items())
-    elif isinstance(value, list):
-        items = list(enumerate(value))
-    else:
-        return []
-    inner = [found for key, item in items for found in _ways(item, (*way, key))]
-    return [*((*way, key) for key, _ in items), *inner]
+@given(data=st.data())
+def test_a_valid_request_with_one_part_replaced_is_judged(broken, data):
+    _judge(broken.replaced(VALID, data))
 
 
 def test_the_request_that_is_broken_above_is_valid():

@@ -6,7 +6,7 @@ import pytest
 
 from chaoskit.wire.redis.commands import CommandTable, Kind
 from chaoskit.wire.redis.dialogue import Dialogue, Step
-from chaoskit.wire.redis.resp import Command
+from chaoskit.wire.redis.requests import Command
 
 
 def _told(name: str, flags: str, first: int = 0, *rest: Any) -> list[Any]:

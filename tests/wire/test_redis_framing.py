@@ -7,9 +7,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from chaoskit.wire.redis import resp
-from chaoskit.wire.redis.resp import Command, Commands, WireError
-from chaoskit.wire.redis.resp_replies import Replies
+from chaoskit.wire.redis.replies import Replies
+from chaoskit.wire.redis.requests import LINE_BYTES_MAX, Command, Commands
+from chaoskit.wire.redis.resp import WireError
 
 WORDS = st.lists(st.binary(max_size=20), min_size=1, max_size=5)
 LINE = st.text(st.characters(codec="ascii", exclude_characters="\r\n"), max_size=10)
@@ -132,8 +132,8 @@ def test_commands_without_a_word_are_skipped() -> None:
         (b"*1\r\n$536870913\r\n", "invalid bulk length"),
         (b'SET k "a\r\n', "unbalanced quotes in request"),
         (b'SET k "a"b\r\n', "unbalanced quotes in request"),
-        (b"x" * (resp.LINE_BYTES_MAX + 1), "too big inline request"),
-        (b"*1\r\n$" + b"1" * (resp.LINE_BYTES_MAX + 1), "too big count string"),
+        (b"x" * (LINE_BYTES_MAX + 1), "too big inline request"),
+        (b"*1\r\n$" + b"1" * (LINE_BYTES_MAX + 1), "too big count string"),
     ],
 )
 def test_what_is_no_command_is_refused_after_those_before_it(

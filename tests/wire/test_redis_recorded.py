@@ -9,8 +9,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from chaoskit.wire.redis.resp import Commands
-from chaoskit.wire.redis.resp_replies import Replies
+from chaoskit.wire.redis.replies import Replies
+from chaoskit.wire.redis.requests import Commands
 
 RECORDINGS = sorted((Path(__file__).parent / "recordings").glob("redis_py_*.jsonl"))
 

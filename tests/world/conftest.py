@@ -4,32 +4,32 @@ Tests here may be ``async def``; each runs on a fresh event loop of its own.
 """
 
 import asyncio
+import http.client
 import inspect
+import json
 import logging
-import os
-import signal
-import struct
-import sys
-from collections.abc import AsyncIterator, Awaitable, Callable, Iterator, Sequence
+from collections.abc import (
+    AsyncIterator,
+    Awaitable,
+    Callable,
+    Iterator,
+    Mapping,
+    Sequence,
+)
 from contextlib import AbstractAsyncContextManager, asynccontextmanager
-from pathlib import Path
-from typing import Any
+from dataclasses import dataclass
+from typing import Any, TypeVar
 from urllib.parse import urlsplit
 
 import aiohttp
-import psycopg
 import pytest
 
-from chaoskit.agents import Command, Exit, Life, ProcessLauncher
-from chaoskit.gate import FreshNames, Gate, Recorder, Watch
+from chaoskit.gate import EndLife, FreshNames, Gate, Recorder, Strike, Watch
 from chaoskit.model.address import Address
-from chaoskit.model.faults import FaultKind
-from chaoskit.model.history import Cause, Crossed, FaultFired
+from chaoskit.model.history import Cause, Crossed, Event, FaultFired
 from chaoskit.model.scenario import Scenario
-from chaoskit.model.schedule import Fault, Schedule
-from chaoskit.world.files import Files
-from chaoskit.world.postgres import Postgres
-from chaoskit.world.postgres.own import OwnServer as PostgresServer
+from chaoskit.model.schedule import Schedule
+from chaoskit.wire import sse
 from chaoskit.world.service import Service
 
 RUN_ID = "run-7f3a"
@@ -42,6 +42,9 @@ def pytest_pyfunc_call(pyfuncitem: pytest.Function) -> bool | None:
     names = inspect.signature(pyfuncitem.obj).parameters
     asyncio.run(pyfuncitem.obj(**{name: pyfuncitem.funcargs[name] for name in names}))
     return True
+
+
+Kind = TypeVar("Kind", bound=Event)
 
 
 class Witness:
@@ -62,10 +65,40 @@ class Witness:
             await self._more.wait()
 
 
+class SeenGate(Gate):
+    """A gate whose history a test can ask about."""
+
+    def of(self, kind: type[Kind]) -> list[Kind]:
+        """The events of a kind."""
+        return [event for event in self.record.events if isinstance(event, kind)]
+
+    def addresses(self) -> list[str]:
+        """What crossed."""
+        return [event.address for event in self.of(Crossed)]
+
+    def crossed(self, edge: str = "") -> list[str]:
+        """What crossed (an edge, as in ``:after``), without life and service."""
+        return [
+            event.address.partition(".")[2].removesuffix(edge)
+            + (" late" if event.late else "")
+            for event in self.of(Crossed)
+            if event.address.endswith(edge)
+        ]
+
+    def edges(self) -> list[str]:
+        """The edges that were crossed."""
+        return [str(event.at.edge) for event in self.of(Crossed)]
+
+    def fired(self) -> list[str]:
+        """The faults that struck."""
+        return [event.fault for event in self.of(FaultFired)]
+
+
 @pytest.fixture
-def make_gate() -> Callable[..., Gate]:
+def make_gate() -> Callable[..., SeenGate]:
     """Build a gate whose kills are only noted: ``make_gate(schedule, killed)``.
 
+    Where something is done to the agent: ``make_gate(schedule, end_life=, strike=)``.
     Its history can be waited on: ``await gate.record.sink.seen("delivered")``.
     """
 
@@ -74,14 +107,16 @@ def make_gate() -> Callable[..., Gate]:
         killed: list[int] | None = None,
         run_id: str = RUN_ID,
         watch: Watch | None = None,
-    ) -> Gate:
-        async def end_life(life: int, cause: Cause) -> None:
+        end_life: EndLife | None = None,
+        strike: Strike | None = None,
+    ) -> SeenGate:
+        async def note(life: int, cause: Cause) -> None:
             if killed is not None:
                 killed.append(life)
 
-        names = FreshNames(run_id)
+        names, parsed = FreshNames(run_id), Schedule.parse(schedule)
         record = Recorder(Witness())
-        return Gate(record, names, Schedule.parse(schedule), end_life, watch)
+        return SeenGate(record, names, parsed, end_life or note, watch, strike)
 
     return make
 
@@ -157,6 +192,91 @@ def serve() -> Serve:
 
 
 @pytest.fixture
+def faulted(make_gate: Callable[..., SeenGate]) -> Callable[..., Any]:
+    """A trial with one fault, and the next one after it, which has no trace of it.
+
+    ``async with faulted(service, scenario, schedule, clean) as (gate, variables)``:
+    ``clean`` is awaited in the next trial, and sends one message that crosses.
+    """
+
+    @asynccontextmanager
+    async def trial(
+        service: Service,
+        scenario: Scenario,
+        schedule: str,
+        clean: Callable[[dict[str, str]], Awaitable[None]],
+        killed: list[int] | None = None,
+    ) -> AsyncIterator[tuple[SeenGate, dict[str, str]]]:
+        gate, after = make_gate(schedule, killed), make_gate()
+        await service.start()
+        try:
+            await service.reset(gate, scenario)
+            yield gate, await service.open(0)
+            assert gate.fired() == [schedule]
+            await service.reset(after, scenario)
+            await clean(await service.open(0))
+            assert (after.edges(), after.fired()) == (["before", "after"], [])
+        finally:
+            await service.stop()
+
+    return trial
+
+
+@dataclass(frozen=True)
+class Got:
+    """How a request was answered, and whether the reply was cut short."""
+
+    status: int
+    headers: Mapping[str, str]
+    body: bytes
+    cut: bool
+
+    @property
+    def json(self) -> Any:
+        return json.loads(self.body)
+
+    @property
+    def events(self) -> list[sse.Event]:
+        return list(sse.Reader().feed(self.body))
+
+    @property
+    def kinds(self) -> list[str]:
+        return [event.name for event in self.events]
+
+
+def _post(url: str, body: Any, headers: Mapping[str, str]) -> Got:
+    at = urlsplit(url)
+    client = http.client.HTTPConnection(at.hostname or "", at.port, timeout=5)
+    try:
+        client.request("POST", at.path, json.dumps(body), dict(headers))
+        reply = client.getresponse()
+        named = {name.lower(): value for name, value in reply.getheaders()}
+        return Got(reply.status, named, *_whole(reply))
+    finally:
+        client.close()
+
+
+def _whole(reply: http.client.HTTPResponse) -> tuple[bytes, bool]:
+    got = b""
+    try:
+        while some := reply.read1():
+            got += some
+    except (ConnectionResetError, http.client.IncompleteRead):
+        return got, True
+    return got, False
+
+
+@pytest.fixture
+def post() -> Callable[..., Awaitable[Got]]:
+    """Post JSON on a connection of its own, by the standard library."""
+
+    async def ask(url: str, body: Any, headers: Mapping[str, str] | None = None) -> Got:
+        return await asyncio.to_thread(_post, url, body, headers or {})
+
+    return ask
+
+
+@pytest.fixture
 def web() -> Callable[[], aiohttp.ClientSession]:
     """Make an HTTP client that keeps its connections and gives up after 5 s."""
     return lambda: aiohttp.ClientSession(timeout=aiohttp.ClientTimeout(5))
@@ -168,249 +288,3 @@ def _nothing_logged(caplog: pytest.LogCaptureFixture) -> Iterator[None]:
     yield
     logged = caplog.get_records("call")
     assert [r.getMessage() for r in logged if r.levelno >= logging.WARNING] == []
-
-
-class DiskBench:
-    """The files service with real processes on it, which a fault really kills."""
-
-    def __init__(self, files: Files, scenario: Scenario, folder: Path) -> None:
-        self.files = files
-        self.out, self.err = folder / "out", folder / "err"
-        self.process: Life
-        self.gate: Gate
-        self.lives = 0
-        self._scenario = scenario
-        self._launcher = ProcessLauncher()
-
-    async def trial(self, schedule: str = "", watch: Watch | None = None) -> None:
-        """Begin a trial, on an empty disk."""
-        parsed = Schedule.parse(schedule)
-        self.gate = Gate(
-            Recorder(Witness()),
-            FreshNames(RUN_ID),
-            parsed,
-            self._end_life,
-            watch,
-            self._strike,
-        )
-        self.lives = 0
-        await self.files.reset(self.gate, self._scenario)
-
-    async def begin(self, code: str, life: int | None = None) -> Life:
-        """Start a Python program in the folder, as the next life."""
-        self.lives = self.lives + 1 if life is None else life + 1
-        variables = await self.files.open(self.lives - 1)
-        self.out.write_text("")
-        self.err.write_text("")
-        code = f"import os\nos.chdir(os.environ['CHAOSKIT_STATE_DIR'])\n{code}"
-        argv = (sys.executable, "-I", "-S", "-c", code)
-        environment = {**os.environ, **variables}
-        cwd = self.out.parent
-        order = Command(argv, cwd, environment, self.out, self.err)
-        self.process = await self._launcher.start(order)
-        return self.process
-
-    async def end(self) -> Exit:
-        """Wait for the life's end, and do what a trial does then."""
-        life = self.lives - 1
-        ended = await self.process.wait()
-        self.gate.close(life)
-        await self.files.close(life)
-        await self.gate.settled(life)
-        return ended
-
-    async def live(self, code: str) -> Exit:
-        """A whole life."""
-        await self.begin(code)
-        return await self.end()
-
-    async def run(self, code: str) -> str:
-        """A whole life that ends well; what it printed."""
-        ended = await self.live(code)
-        assert (ended.code, self.err.read_text()) == (0, "")
-        return self.out.read_text()
-
-    async def content(self, kind: str = "now") -> dict[str, Any]:
-        """What the view shows of each path, without the words around it."""
-        shown: Any = await self.files.view()
-        return {
-            path: one and next(iter(one.values()))
-            for path, one in shown.get(kind, {}).items()
-        }
-
-    def crossed(self) -> list[str]:
-        return [
-            event.address.partition("files.")[2] + (" late" if event.late else "")
-            for event in self.gate.record.events
-            if isinstance(event, Crossed)
-        ]
-
-    def fired(self) -> list[str]:
-        events = self.gate.record.events
-        return [event.fault for event in events if isinstance(event, FaultFired)]
-
-    async def stop(self) -> None:
-        await self._launcher.close()
-        await self.files.stop()
-
-    async def _end_life(self, life: int, cause: Cause) -> None:
-        await self.process.kill()
-
-    async def _strike(self, life: int, fault: Fault) -> None:
-        if fault.kind is FaultKind.KILL_ONE:
-            await self.process.kill_one()
-        elif fault.kind is FaultKind.TERM:
-            await self.process.signal(signal.SIGTERM)
-        elif fault.kind is FaultKind.POWERLOSS:
-            await self.files.lose_power(fault.chosen)
-
-
-@pytest.fixture
-def on_disk(
-    make_scenario: Callable[..., Scenario], tmp_path: Path
-) -> Callable[[], AbstractAsyncContextManager[DiskBench]]:
-    """Run the files service: ``async with on_disk() as bench``."""
-
-    @asynccontextmanager
-    async def running() -> AsyncIterator[DiskBench]:
-        scenario = make_scenario(faults=["kill", "powerloss"])
-        bench = DiskBench(Files(tmp_path / "files"), scenario, tmp_path)
-        await bench.files.start()
-        try:
-            async with asyncio.timeout(60):
-                await bench.trial()
-                yield bench
-        finally:
-            await bench.stop()
-
-    return running
-
-
-class PostgresBench:
-    """PostgreSQL behind its relay with life 0 open, and the gate in it."""
-
-    def __init__(
-        self, service: Postgres, make_scenario: Callable[..., Scenario]
-    ) -> None:
-        self.service = service
-        self.gate: Gate
-        self.url = ""
-        self.ended: list[int] = []
-        self.look: Callable[[], Awaitable[Any]] | None = None
-        self.found: list[Any] = []
-        self._make_scenario = make_scenario
-        self._opened: list[Any] = []
-
-    async def trial(
-        self, schedule: str = "", watch: Any = None, durability: str = "on"
-    ) -> None:
-        """A fresh trial, with life 0 open."""
-        names, parsed = FreshNames(RUN_ID), Schedule.parse(schedule)
-        self.gate = Gate(Recorder(), names, parsed, self._end_life, watch)
-        scenario = self._make_scenario(durability={"postgres": durability})
-        await self.service.reset(self.gate, scenario)
-        await self.open(0)
-
-    async def open(self, life: int) -> None:
-        self.url = (await self.service.open(life))["DATABASE_URL"]
-
-    async def over(self, life: int = 0) -> None:
-        """What a trial does when a life has ended."""
-        self.gate.close(life)
-        await self.service.close(life)
-        await self.gate.settled(life)
-
-    async def connect(self, **options: Any) -> Any:
-        """A client of psycopg through the relay; by default without transactions."""
-        options = {"autocommit": True, **options}
-        made = await psycopg.AsyncConnection.connect(self.url, **options)
-        self._opened.append(made)
-        return made
-
-    async def raw(self) -> tuple[asyncio.StreamReader, asyncio.StreamWriter]:
-        """A bare connection through the relay, logged in."""
-        parts = urlsplit(self.url)
-        reader, writer = await asyncio.open_connection(parts.hostname, parts.port)
-        words = f"user\0{parts.username}\0database\0{parts.path[1:]}\0\0".encode()
-        writer.write(struct.pack(">II", 8 + len(words), 3 << 16) + words)
-        await reader.readuntil(b"Z\0\0\0\5I")
-        return reader, writer
-
-    async def real(self) -> Any:
-        """A connection of a test to the real server."""
-        where = self.service.server.connection(self.service.server.database)
-        made = await psycopg.AsyncConnection.connect(**where, autocommit=True)
-        self._opened.append(made)
-        return made
-
-    async def rows(self, query: str = "SELECT v FROM t ORDER BY id") -> list[Any]:
-        """The first column of what the real server answers."""
-        real = await self.real()
-        rows = await (await real.execute(query)).fetchall()
-        await real.close()
-        return [row[0] for row in rows]
-
-    async def table(self) -> Any:
-        """A connection through the relay that has made an empty table ``t``."""
-        made = await self.connect()
-        await made.execute("CREATE TABLE t (id serial PRIMARY KEY, v text UNIQUE)")
-        return made
-
-    def crossed(self, edge: str = "") -> list[str]:
-        """What crossed (an edge), without life and service."""
-        return [
-            event.address.partition("postgres.")[2].removesuffix(edge)
-            + (" late" if event.late else "")
-            for event in self.gate.record.events
-            if isinstance(event, Crossed) and event.address.endswith(edge)
-        ]
-
-    def fired(self) -> list[str]:
-        events = self.gate.record.events
-        return [event.fault for event in events if isinstance(event, FaultFired)]
-
-    async def stop(self) -> None:
-        for each in self._opened:
-            await each.close()
-        await self.service.stop()
-
-    async def _end_life(self, life: int, cause: Cause) -> None:
-        self.ended.append(life)
-        if self.look is not None:
-            self.found.append(await self.look())
-
-
-@pytest.fixture(scope="session")
-def postgres_url(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
-    """A server for all tests that do not stop it."""
-    server = PostgresServer(tmp_path_factory.mktemp("postgres"))
-    asyncio.run(server.start())
-    where = server.connection("postgres")
-    yield f"postgresql://{where['user']}@/postgres?host={where['host']}"
-    asyncio.run(server.stop())
-
-
-@pytest.fixture
-def on_postgres(
-    make_scenario: Callable[..., Scenario], postgres_url: str, tmp_path: Path
-) -> Callable[..., AbstractAsyncContextManager[PostgresBench]]:
-    """Run PostgreSQL: ``async with on_postgres(schedule) as bench``.
-
-    With ``own=True`` on a server of its own.
-    """
-
-    @asynccontextmanager
-    async def running(
-        schedule: str = "", watch: Any = None, *, own: bool = False
-    ) -> AsyncIterator[PostgresBench]:
-        url = None if own else postgres_url
-        bench = PostgresBench(Postgres(tmp_path / "postgres", url), make_scenario)
-        async with asyncio.timeout(60):
-            await bench.service.start()
-            try:
-                await bench.trial(schedule, watch)
-                yield bench
-            finally:
-                await bench.stop()
-
-    return running

@@ -10,10 +10,10 @@ from typing import Any
 from pydantic import JsonValue
 
 from chaoskit.wire.json_text import compact
-from chaoskit.wire.openai.conversation import calls, check_pairing, texts
+from chaoskit.wire.openai.chat_conversation import calls, check_pairing, texts
+from chaoskit.wire.openai.chat_request import check_fields
 from chaoskit.wire.openai.errors import Refusal
 from chaoskit.wire.openai.models import CREATED
-from chaoskit.wire.openai.request import check_fields
 from chaoskit.wire.openai.usage import TOKENS_PER_MESSAGE, Usage, reasoning_tokens
 from chaoskit.wire.said import Ids, Said, tokens
 

@@ -13,12 +13,8 @@ from pydantic import JsonValue
 from chaoskit.wire.json_text import compact
 from chaoskit.wire.openai.errors import Refusal
 from chaoskit.wire.openai.models import CREATED
-from chaoskit.wire.openai.responses_items import (
-    Kept,
-    check_items,
-    conversation,
-    item_tokens,
-)
+from chaoskit.wire.openai.responses_items import Kept, conversation, item_tokens
+from chaoskit.wire.openai.responses_pairing import check_items
 from chaoskit.wire.openai.responses_request import check_fields
 from chaoskit.wire.openai.usage import Usage, reasoning_tokens
 from chaoskit.wire.said import Ids, Said, tokens

@@ -13,7 +13,6 @@ from chaoskit.wire.openai.errors import (
     Refusal,
     missing,
     unknown_parameter,
-    wrong_type,
 )
 from chaoskit.wire.openai.rules import (
     Refusals,
@@ -24,6 +23,7 @@ from chaoskit.wire.openai.rules import (
     mapping,
     one_of,
     string,
+    text_or_array,
 )
 
 ROLES = ("assistant", "system", "developer", "user")
@@ -45,15 +45,12 @@ OTHER_ITEMS = (
 )
 """Kinds of item that are taken unseen."""
 Rules = Mapping[str, Rule]
+_TEXT_OR_ARRAY = "one of an array of objects or string"
 
 
 def check_input(path: str, value: Any) -> Refusals:
     """A text, or items."""
-    if isinstance(value, list):
-        for index, item in enumerate(value):
-            yield from _item(f"{path}[{index}]", item)
-    elif not isinstance(value, str):
-        yield wrong_type(path, "one of an array of objects or string", value)
+    yield from text_or_array(path, value, _TEXT_OR_ARRAY, _item)
 
 
 def _item(path: str, value: Any) -> Refusals:
@@ -79,13 +76,9 @@ def _fields(path: str, value: Any, required: Rules, optional: Rules) -> Refusals
 
 
 def _content(path: str, value: Any, role: str) -> Refusals:
-    if isinstance(value, str):
-        return
-    if not isinstance(value, list):
-        yield wrong_type(path, "one of an array of objects or string", value)
     known = OUTPUT_PARTS if role == "assistant" else INPUT_PARTS
-    for index, part in enumerate(value):
-        yield from _part(f"{path}[{index}]", part, known)
+    part = partial(_part, known=known)
+    yield from text_or_array(path, value, _TEXT_OR_ARRAY, part)
 
 
 def _part(path: str, part: Any, known: tuple[str, ...]) -> Refusals:
@@ -98,11 +91,8 @@ def _part(path: str, part: Any, known: tuple[str, ...]) -> Refusals:
 
 
 def _output(path: str, value: Any) -> Refusals:
-    if isinstance(value, list):
-        for index, part in enumerate(value):
-            yield from _part(f"{path}[{index}]", part, INPUT_PARTS)
-    elif not isinstance(value, str):
-        yield wrong_type(path, "one of an array of objects or string", value)
+    part = partial(_part, known=INPUT_PARTS)
+    yield from text_or_array(path, value, _TEXT_OR_ARRAY, part)
 
 
 def _id(path: str, value: Any, prefix: str) -> Refusals:

@@ -1,15 +1,13 @@
-"""A conversation in Responses: its items, whether they hold together, where it stands.
+"""A conversation in Responses: its items, and where it stands.
 
 Items come from the request, and from answers that the service kept: behind
 ``previous_response_id`` stand all items that led to that answer, and its own.
 """
 
 from collections.abc import Iterator, Mapping, Sequence
-from itertools import pairwise
 from typing import Any
 
 from chaoskit.wire.json_text import compact
-from chaoskit.wire.openai.errors import Refusal
 from chaoskit.wire.openai.responses_input import (
     CALL,
     MESSAGE,
@@ -17,7 +15,6 @@ from chaoskit.wire.openai.responses_input import (
     REFERENCE,
     RESULT,
 )
-from chaoskit.wire.openai.rules import Refusals
 from chaoskit.wire.openai.usage import TOKENS_PER_MESSAGE
 from chaoskit.wire.place import Place, began
 from chaoskit.wire.said import tokens
@@ -74,18 +71,20 @@ def _parts(value: object) -> list[object]:
 
 def item_tokens(item: Item) -> int:
     """The price of an item of a valid request."""
-    made = [compact([item["name"], item["arguments"]])] if _is(CALL, item) else []
+    made = [compact([item["name"], item["arguments"]])] if is_a(CALL, item) else []
     return TOKENS_PER_MESSAGE + sum(map(tokens, (*texts(item), *made)))
 
 
-def _is(kind: str, item: Item) -> bool:
+def is_a(kind: str, item: Item) -> bool:
+    """Whether an item is of a kind."""
     return bool(item.get("type", MESSAGE) == kind)
 
 
-def _is_the_models(item: Item) -> bool:
-    if _is(MESSAGE, item):
+def is_the_models(item: Item) -> bool:
+    """Whether the model made it."""
+    if is_a(MESSAGE, item):
         return item.get("role") == "assistant"
-    return _is(CALL, item) or _is(REASONING, item)
+    return is_a(CALL, item) or is_a(REASONING, item)
 
 
 def place(items: Sequence[Item], goal: str) -> Place:
@@ -96,16 +95,16 @@ def place(items: Sequence[Item], goal: str) -> Place:
     users = (
         (index, "\n".join(texts(item)))
         for index, item in enumerate(items)
-        if _is(MESSAGE, item) and item.get("role") == "user"
+        if is_a(MESSAGE, item) and item.get("role") == "user"
     )
     found, turn = Place(), list[Item]()
     for item in items[began(goal, users) :]:
-        if _is_the_models(item):
+        if is_the_models(item):
             turn.append(item)
             continue
         _take(found, turn)
         turn = []
-        if _is(RESULT, item):
+        if is_a(RESULT, item):
             found.result(item.get("call_id"))
     _take(found, turn)
     return found
@@ -113,92 +112,5 @@ def place(items: Sequence[Item], goal: str) -> Place:
 
 def _take(found: Place, turn: Sequence[Item]) -> None:
     if turn:
-        calls = [item.get("call_id") for item in turn if _is(CALL, item)]
+        calls = [item.get("call_id") for item in turn if is_a(CALL, item)]
         found.answered(calls, [item.get("id") for item in turn])
-
-
-def check_items(body: Mapping[str, Any], kept: Kept) -> Refusals:
-    """What is wrong between items. Expects a body whose fields are in order."""
-    previous = body.get("previous_response_id")
-    if previous is not None and previous not in kept:
-        yield Refusal(
-            f"Previous response with id '{previous}' not found.",
-            "previous_response_id",
-            "previous_response_not_found",
-        )
-    items = conversation(body, kept)
-    yield from _no_stranger(items)
-    yield from _no_double(items)
-    yield from _paired(items)
-    yield from _with_reasoning(items, kept)
-
-
-def _id_of(item: Item) -> str | None:
-    """Its id, which items that are taken unseen may hold anything as."""
-    identity = item.get("id")
-    return identity if isinstance(identity, str) else None
-
-
-def _no_stranger(items: Sequence[Item]) -> Refusals:
-    for item in items:
-        if _is(REFERENCE, item):
-            yield Refusal(
-                f"Item with id '{item['id']}' not found. Items are not persisted when "
-                "`store` is set to false. Try again with `store` set to true, or "
-                "remove this item from your input.",
-                "input",
-                status=404,
-            )
-
-
-def _no_double(items: Sequence[Item]) -> Refusals:
-    seen: set[str] = set()
-    for identity in filter(None, map(_id_of, items)):
-        if identity in seen:
-            yield Refusal(
-                f"Duplicate item found with id {identity}. Remove duplicate items from "
-                "your input and try again.",
-                "input",
-            )
-        seen.add(identity)
-
-
-def _paired(items: Sequence[Item]) -> Refusals:
-    called = [item["call_id"] for item in items if _is(CALL, item)]
-    answered = [item["call_id"] for item in items if _is(RESULT, item)]
-    for call in called:
-        if call not in answered:
-            yield Refusal(f"No tool output found for function call {call}.", "input")
-    for call in answered:
-        if call not in called:
-            problem = "No tool call found for function call output with call_id"
-            yield Refusal(f"{problem} {call}.", "input")
-        if called.count(call) < answered.count(call):
-            problem = "Duplicate function call output found for call_id"
-            yield Refusal(f"{problem} {call}.", "input")
-
-
-def _with_reasoning(items: Sequence[Item], kept: Kept) -> Refusals:
-    """What was thought and what came of it go together, in that order."""
-    for item, after in pairwise([*items, {}]):
-        if _is(REASONING, item) and not (after and _is_the_models(after)):
-            yield Refusal(
-                f"Item '{item['id']}' of type 'reasoning' was provided without its "
-                "required following item.",
-                "input",
-            )
-    there = set(map(_id_of, items))
-    needs = {
-        item["id"]: output[0]["id"]
-        for output in (earlier["response"]["output"] for earlier in kept.values())
-        for item in output[1:2]
-        if _is(REASONING, output[0])
-    }
-    for item in items:
-        thought = needs.get(_id_of(item))
-        if thought is not None and thought not in there:
-            yield Refusal(
-                f"Item '{item['id']}' of type '{item.get('type', MESSAGE)}' was "
-                f"provided without its required 'reasoning' item: '{thought}'.",
-                "input",
-            )

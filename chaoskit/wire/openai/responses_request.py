@@ -10,7 +10,6 @@ from functools import partial
 from typing import Any
 
 from chaoskit.wire.openai.errors import NO_MODEL, Refusal, unknown_parameter
-from chaoskit.wire.openai.request import check_metadata, check_parameters
 from chaoskit.wire.openai.responses_input import check_input
 from chaoskit.wire.openai.rules import (
     Refusals,
@@ -20,9 +19,10 @@ from chaoskit.wire.openai.rules import (
     boolean,
     decimal,
     fields,
+    function,
     integer,
     mapping,
-    name,
+    metadata,
     one_of,
     string,
 )
@@ -78,8 +78,7 @@ def _between_fields(body: Mapping[str, Any]) -> Refusals:
 def _tool(path: str, value: Any) -> Refusals:
     yield from fields(path, value, {"type": string})
     if value["type"] == "function":
-        yield from fields(path, value, {"name": name})
-        yield from check_parameters(path, value["name"], value.get("parameters"))
+        yield from function(path, value)
 
 
 def _tools(path: str, value: Any) -> Refusals:
@@ -93,6 +92,12 @@ def _tool_choice(path: str, value: Any) -> Refusals:
         yield from one_of(path, value, ("none", "auto", "required"))
     else:
         yield from fields(path, value, {"type": string})
+
+
+def _include(path: str, value: Any) -> Refusals:
+    """What the reply should hold besides, by name; any name will do."""
+    if value != []:
+        yield from array(path, value, "strings", string)
 
 
 def _reasoning(path: str, value: Any) -> Refusals:
@@ -137,11 +142,11 @@ RULES: Mapping[str, Rule] = {
     "reasoning": _reasoning,
     "text": _text,
     "truncation": partial(one_of, known=("auto", "disabled")),
-    "include": anything,
+    "include": _include,
     "store": boolean,
     "stream": boolean,
     "stream_options": mapping,
-    "metadata": check_metadata,
+    "metadata": metadata,
     "user": string,
     "safety_identifier": string,
     "service_tier": string,

@@ -1,4 +1,4 @@
-"""Rules for plain JSON values, in the words of the OpenAI API.
+"""Rules for plain JSON values and common fields, in the words of the OpenAI API.
 
 A rule takes the path of a value and the value, and yields what is wrong, in the order
 in which the API looks. Only the first refusal is ever told, and nothing of a rule runs
@@ -115,3 +115,36 @@ def array(path: str, value: Any, items: str, each: Rule) -> Refusals:
         yield empty_array(path)
     for index, item in enumerate(value):
         yield from each(f"{path}[{index}]", item)
+
+
+def text_or_array(path: str, value: Any, called: str, each: Rule) -> Refusals:
+    """A text, or an array of parts."""
+    if isinstance(value, list):
+        for index, part in enumerate(value):
+            yield from each(f"{path}[{index}]", part)
+    elif not isinstance(value, str):
+        yield wrong_type(path, called, value)
+
+
+def metadata(path: str, value: Any) -> Refusals:
+    """Texts by name, as an object may be tagged with."""
+    yield from mapping(path, value, "a metadata object")
+    for key, text in value.items():
+        yield from string(f"{path}.{key}", text, 512)
+
+
+def function(path: str, value: Any) -> Refusals:
+    """The name of a function, and the schema of its arguments, where it has one."""
+    yield from fields(path, value, {"name": name})
+    parameters = value.get("parameters")
+    if parameters is None:
+        return
+    yield from mapping(f"{path}.parameters", parameters)
+    kind = parameters.get("type")
+    if parameters and kind != "object":
+        yield Refusal(
+            f"Invalid schema for function '{value['name']}': schema must be a "
+            f"JSON Schema of 'type: \"object\"', got 'type: \"{kind}\"'.",
+            f"{path}.parameters",
+            "invalid_function_parameters",
+        )

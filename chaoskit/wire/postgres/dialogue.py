@@ -16,67 +16,45 @@ A relay `read`s each message when its turn comes, carries out the step, if there
 and says what was `answered` before it reads the next.
 """
 
-from dataclasses import dataclass, field
-
-from chaoskit.wire.postgres.framing import BEGIN, COMMIT, FLUSH, SYNC, words
-from chaoskit.wire.postgres.meaning import Kind, Meaning
+from chaoskit.wire.postgres.framing import BEGIN, COMMIT, FLUSH, SYNC
+from chaoskit.wire.postgres.gathered import Gathered
+from chaoskit.wire.postgres.meaning import Kind
+from chaoskit.wire.postgres.names import Meanings, Names
 from chaoskit.wire.postgres.sql import Classifier
 from chaoskit.wire.postgres.steps import (
     NOTHING,
     READY,
     UNDO_COPY,
     Answer,
+    Label,
     Part,
     Step,
     Until,
 )
+from chaoskit.wire.postgres.transaction import Transaction
 
 GATHERED_BYTES_MAX = 1024 * 1024
 """More is passed on before it is whole; its commit is held all the same."""
 
-_STATUS_IDLE, _STATUS_FAILED = b"I", b"E"
-
-
-@dataclass
-class _Gathered:
-    """Extended messages that are not passed on yet."""
-
-    raw: list[bytes] = field(default_factory=list)
-    size: int = 0
-    completions: int = 0
-    alone: bool = False
-    locks: bool = False
-    copies: bool = False
-
-    def add(self, message: bytes) -> None:
-        self.raw.append(message)
-        self.size += len(message)
-        self.completions += 1
-
-    def part(self, *more: bytes) -> Part:
-        """All of it, to be answered at once."""
-        raw = b"".join((*self.raw, *more, FLUSH))
-        return Part(raw, Until(completions=self.completions + len(more)))
+_IDLE = b"I"
 
 
 class Dialogue:
     """The state of one connection, once it is set up."""
 
     def __init__(self, classifier: Classifier) -> None:
-        self._classifier = classifier
-        self._statements: dict[str, tuple[Meaning, ...]] = {}
-        self._portals: dict[bytes, tuple[Meaning, ...]] = {}
-        self._parsing: list[tuple[str, tuple[Meaning, ...] | None]] = []
-        self._gathered = _Gathered()
-        self.in_block = False
-        """Whether a transaction block is open."""
-        self._is_doomed = False
+        self._names = Names(classifier)
+        self._transaction = Transaction(self._names)
+        self._gathered = Gathered()
         self._is_skipping = False
-        self._written: tuple[str, str | None] | None = None
-        self._schema = False
         self._is_copying = False
         self._is_simple = True
         self._is_begun = False
+
+    @property
+    def in_block(self) -> bool:
+        """Whether a transaction block is open."""
+        return self._transaction.in_block
 
     @property
     def is_begun(self) -> bool:
@@ -109,12 +87,7 @@ class Dialogue:
 
     def answered(self, answer: Answer) -> None:
         """A part of a step, the client's own, was answered like this."""
-        for name, before in self._parsing[answer.parsed :] if answer.failed else ():
-            if before is None:
-                self._statements.pop(name, None)
-            else:
-                self._statements[name] = before
-        del self._parsing[: len(self._parsing) if answer.failed else answer.parsed]
+        self._names.answered(answer)
         if answer.status:
             self._is_at(answer.status)
         elif answer.failed:
@@ -130,177 +103,119 @@ class Dialogue:
 
     def failed(self, step: Step) -> None:
         """The step was answered with an error by the relay, which rolled back."""
-        self._is_at(_STATUS_IDLE)
+        self._is_at(_IDLE)
         self._is_skipping = not step.syncs
-        for name, _ in self._parsing:
-            self._statements.pop(name, None)
-        self._parsing.clear()
+        self._names.rolled_back()
 
     def _is_at(self, status: bytes) -> None:
-        self._is_doomed = status == _STATUS_FAILED
-        self.in_block = status != _STATUS_IDLE
-        self._is_skipping = self._is_begun = False
-        self._is_copying = False
-        if not self.in_block:
-            self._written, self._schema = None, False
+        self._transaction.is_at(status)
+        self._is_skipping = self._is_begun = self._is_copying = False
+
+    def _take_gathered(self) -> Gathered:
+        gathered, self._gathered = self._gathered, Gathered()
+        return gathered
 
     # Simple queries
 
     def _query(self, message: bytes) -> Step:
         self._is_simple = True
-        meanings = self._resolved(words(message, 1)[0])
-        before = b"".join(self._gathered.raw)
-        self._gathered = _Gathered()
+        meanings = self._names.queried(message)
+        before = self._take_gathered().joined
         whole = Part(before + message, READY)
         copies = any(each.kind is Kind.COPY_IN for each in meanings)
-        label = self._walk(meanings)
+        label = self._transaction.walk(meanings)
         locks = any(each.locks for each in meanings)
         if copies or label is None:
             # What a COPY copies is committed at its end, with all that is beside it.
-            self._written = label or self._written
+            self._transaction.written = label or self._transaction.written
             return Step(whole, locks=locks)
-        schema = self._take_schema()
-        if before or not self._may_be_wrapped(meanings):
+        return self._committing_query(message, meanings, whole, label, locks=locks)
+
+    def _committing_query(
+        self,
+        message: bytes,
+        meanings: Meanings,
+        whole: Part,
+        label: Label,
+        *,
+        locks: bool,
+    ) -> Step:
+        schema = self._transaction.take_schema()
+        if whole.raw != message or not self._may_be_wrapped(meanings):
             return Step(Part(), whole, label=label, schema=schema)
         work = Part(BEGIN + message, Until(readies=2))
         commit = Part(COMMIT, READY)
         step = Step(work, commit, whole, label, locks=locks, schema=schema)
         return step._replace(wrapped=True)
 
-    def _may_be_wrapped(self, meanings: tuple[Meaning, ...]) -> bool:
+    def _may_be_wrapped(self, meanings: Meanings) -> bool:
         plain = (Kind.READ, Kind.WRITE)
         return not self.is_begun and all(
             each.kind in plain and not each.alone and each.op for each in meanings
         )
 
-    def _walk(self, meanings: tuple[Meaning, ...]) -> tuple[str, str | None] | None:
-        """What is committed by statements that are sent in one query."""
-        open_, doomed, committed = self.in_block, self._is_doomed, None
-        for each in meanings:
-            if each.kind in (Kind.COMMIT, Kind.ROLLBACK):
-                if each.kind is Kind.COMMIT and self._written and not doomed:
-                    committed = (each.op, each.key) if open_ else self._written
-                self._written, doomed, open_ = None, False, each.chain
-            elif each.kind is Kind.BEGIN:
-                open_ = True
-            elif not doomed:
-                self._note(each)
-        if not open_ and self._written:
-            committed, self._written = committed or self._written, None
-        return committed
-
-    def _note(self, each: Meaning) -> None:
-        if each.kind in (Kind.WRITE, Kind.COPY_IN):
-            self._written = self._written or (each.op, each.key)
-            self._schema = self._schema or each.schema
-        elif each.kind is Kind.PREPARE and each.of is not None:
-            self._statements[each.name] = (each.of,)
-
-    def _take_schema(self) -> bool:
-        schema, self._schema = self._schema, False
-        return schema
-
-    def _resolved(self, sql: bytes) -> tuple[Meaning, ...]:
-        """Meanings, with that of a prepared statement for each EXECUTE."""
-        found: list[Meaning] = []
-        for each in self._classifier.meanings(sql):
-            if each.kind is Kind.EXECUTE:
-                found += self._statements.get(each.name, ())
-            else:
-                found.append(each)
-        return tuple(found)
-
     def _function_call(self, message: bytes) -> Step:
-        part = Part(message, READY)
-        if self.in_block:
-            self._written = self._written or ("function", None)
+        part, transaction = Part(message, READY), self._transaction
+        if transaction.in_block:
+            transaction.written = transaction.written or ("function", None)
             return Step(part)
         return Step(Part(), part, label=("function", None), schema=True)
 
     # Extended messages
 
     def _gather(self, message: bytes) -> Step | None:
-        gathered = self._gathered
         match message[:1]:
             case b"P":
-                name, sql = words(message, 2)
-                self._parse(name.decode("utf-8", "replace"), sql)
+                self._names.parse(message)
             case b"B":
-                portal, name = words(message, 2)
-                known = self._statements.get(name.decode("utf-8", "replace"), ())
-                self._portals[portal] = known
+                self._names.bind(message)
             case b"E":
                 return self._execute(message)
-        gathered.add(message)
-        return self._flush() if gathered.size > GATHERED_BYTES_MAX else None
-
-    def _parse(self, name: str, sql: bytes) -> None:
-        self._parsing.append((name, self._statements.get(name)))
-        self._statements[name] = self._classifier.meanings(sql)
+        self._gathered.add(message)
+        return self._flush() if self._gathered.size > GATHERED_BYTES_MAX else None
 
     def _execute(self, message: bytes) -> Step | None:
-        for each in self._portals.get(words(message, 1)[0], ()):
-            for real in self._done_by(each):
-                if real.kind is Kind.COMMIT and self._written and not self._is_doomed:
-                    return self._commit(message, real)
-                self._executed(real)
+        for each in self._names.executed(message):
+            if self._transaction.commits(each):
+                return self._commit(message, self._transaction.commit(each))
+            if not self._transaction.control(each):
+                self._transaction.note(each)
+                self._gathered.note(each)
         self._gathered.add(message)
         return None
 
-    def _done_by(self, each: Meaning) -> tuple[Meaning, ...]:
-        if each.kind is Kind.EXECUTE:
-            return self._statements.get(each.name, ())
-        return (each,)
-
-    def _executed(self, each: Meaning) -> None:
-        if each.kind in (Kind.COMMIT, Kind.ROLLBACK):
-            self._written, self.in_block, self._is_doomed = None, each.chain, False
-        elif each.kind is Kind.BEGIN:
-            self.in_block = True
-        else:
-            self._note(each)
-            self._gathered.alone |= each.alone
-            self._gathered.locks |= each.locks
-            self._gathered.copies |= each.kind is Kind.COPY_IN
-
-    def _commit(self, message: bytes, each: Meaning) -> Step:
+    def _commit(self, message: bytes, label: Label | None) -> Step:
         """The Execute of a COMMIT commits at once, whatever follows it."""
-        label = (each.op, each.key) if self.in_block else self._written
-        work = self._gathered.part() if self._gathered.raw else Part()
-        locks, schema = self._gathered.locks, self._take_schema()
-        commit = Part(message + FLUSH, Until(completions=1))
-        self._gathered, self._written = _Gathered(), None
-        self.in_block, self._is_begun = each.chain, False
+        gathered, schema = self._take_gathered(), self._transaction.take_schema()
+        self._is_begun = False
+        work, commit = gathered.part, Part(message + FLUSH, Until(completions=1))
         done = Until(completions=work.until.completions + 1)
         whole = Part(work.raw + commit.raw, done)
-        step = Step(work, commit, whole, label, locks=locks, schema=schema)
+        step = Step(work, commit, whole, label, locks=gathered.locks, schema=schema)
         return step._replace(syncs=False)
 
     def _flush(self) -> Step:
-        gathered, self._gathered = self._gathered, _Gathered()
-        if not gathered.completions:
+        gathered, transaction = self._take_gathered(), self._transaction
+        if not gathered.raw:
             return Step(Part(FLUSH), syncs=False)
         self._is_begun, self._is_simple = True, False
-        if gathered.alone and self._written and not self.in_block:
-            label, self._written = self._written, None
-            schema = self._take_schema()
-            part = gathered.part()
-            return Step(Part(), part, label=label, schema=schema, syncs=False)
-        return Step(gathered.part(), locks=gathered.locks, syncs=False)
+        if gathered.alone and transaction.written and not transaction.in_block:
+            label, schema = transaction.take_written(), transaction.take_schema()
+            commit = gathered.part
+            return Step(Part(), commit, label=label, schema=schema, syncs=False)
+        return Step(gathered.part, locks=gathered.locks, syncs=False)
 
     def _sync(self) -> Step:
-        gathered, self._gathered = self._gathered, _Gathered()
-        before = b"".join(gathered.raw)
+        gathered, transaction = self._take_gathered(), self._transaction
         self._is_begun, self._is_simple = True, False
-        if self.in_block or self._written is None or gathered.copies:
-            return Step(Part(before + SYNC, READY), locks=gathered.locks)
-        label, self._written = self._written, None
-        locks, schema = gathered.locks, self._take_schema()
-        whole = Part(before + SYNC, READY)
+        whole, locks = Part(gathered.joined + SYNC, READY), gathered.locks
+        if transaction.in_block or transaction.written is None or gathered.copies:
+            return Step(whole, locks=locks)
+        label, schema = transaction.take_written(), transaction.take_schema()
         if gathered.alone:
             return Step(Part(), whole, label=label, schema=schema)
-        work = gathered.part() if gathered.raw else Part()
-        return Step(work, Part(SYNC, READY), whole, label, locks=locks, schema=schema)
+        commit = Part(SYNC, READY)
+        return Step(gathered.part, commit, whole, label, locks=locks, schema=schema)
 
     # COPY FROM STDIN
 
@@ -314,10 +229,12 @@ class Dialogue:
     def _end_copy(self, message: bytes) -> Step:
         simple, self._is_copying = self._is_simple, False
         until = READY if simple else Until(completions=1)
-        raw = message if simple else message + FLUSH
-        part = Part(raw, until)
+        part = Part(message if simple else message + FLUSH, until)
         if not simple or self.in_block or message[:1] == b"f":
             return Step(part, syncs=simple)
-        label, self._written = self._written, None
-        step = Step(Part(), part, label=label, schema=self._take_schema())
+        label, schema = (
+            self._transaction.take_written(),
+            self._transaction.take_schema(),
+        )
+        step = Step(Part(), part, label=label, schema=schema)
         return step._replace(undo=UNDO_COPY)

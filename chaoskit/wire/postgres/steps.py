@@ -38,22 +38,26 @@ UNDO_COPY = Part(message(b"f", b"the commit fails\0"), READY)
 """The same where the server waits for rows."""
 
 
+Label = tuple[str, str | None]
+"""What a commit is called at the gate: operation and key."""
+
+
 class Step(NamedTuple):
     """What to do next: pass ``work`` on, or take it through the gate.
 
-    ``label`` is (operation, key) of a step that is a crossing, None for one that
-    passes. ``whole`` is work and commit in one, for who waits for nobody. ``wrapped``:
-    the work is in a transaction block of the relay's own, whose answers are not the
-    client's. ``locks``: it will keep everybody from reading a table until the
-    transaction ends. ``schema``: functions may be others once it is done. ``syncs``:
-    the client expects a ReadyForQuery at its end. ``ends``: it is the client's last.
-    ``undo`` takes back what the server has of it, and of its transaction, before it.
+    ``label`` is what a step is called that is a crossing, None for one that passes.
+    ``whole`` is work and commit in one, for who waits for nobody. ``wrapped``: the work
+    is in a transaction block of the relay's own, whose answers are not the client's.
+    ``locks``: it will keep everybody from reading a table until the transaction ends.
+    ``schema``: functions may be others once it is done. ``syncs``: the client expects a
+    ReadyForQuery at its end. ``ends``: it is the client's last. ``undo`` takes back
+    what the server has of it, and of its transaction, before it.
     """
 
     work: Part
     commit: Part = Part()
     whole: Part = Part()
-    label: tuple[str, str | None] | None = None
+    label: Label | None = None
     wrapped: bool = False
     locks: bool = False
     schema: bool = False

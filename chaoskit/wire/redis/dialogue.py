@@ -14,7 +14,7 @@ from dataclasses import dataclass, field
 from typing import NamedTuple
 
 from chaoskit.wire.redis.commands import CommandTable, Kind, Meaning
-from chaoskit.wire.redis.resp import Command
+from chaoskit.wire.redis.requests import Command
 
 _OK = b"+OK\r\n"
 _RESET = b"+RESET\r\n"

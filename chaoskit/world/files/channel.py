@@ -22,15 +22,8 @@ from collections.abc import Callable
 from contextlib import suppress
 from pathlib import Path
 
-from chaoskit.wire.fuse import (
-    REQUEST_BYTES_MAX,
-    UNANSWERED,
-    Opcode,
-    Request,
-    failure,
-    reply,
-    welcome,
-)
+from chaoskit.wire.fuse.answers import failure, reply, welcome
+from chaoskit.wire.fuse.requests import REQUEST_BYTES_MAX, UNANSWERED, Opcode, Request
 
 _AGAIN_SECONDS = 0.005
 _PENDING = (b"SigPnd", b"ShdPnd")

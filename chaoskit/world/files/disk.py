@@ -24,7 +24,7 @@ import stat
 from collections.abc import Collection, Iterator
 from dataclasses import dataclass, field
 
-from chaoskit.wire.fuse import ROOT
+from chaoskit.wire.fuse.requests import ROOT
 from chaoskit.world.files.inode import Change, Inode, Maker, Renaming, as_text, put
 
 NAME_BYTES_MAX = 255

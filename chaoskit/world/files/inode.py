@@ -3,7 +3,7 @@
 import stat
 from dataclasses import dataclass, field
 
-from chaoskit.wire.fuse import Attributes
+from chaoskit.wire.fuse.answers import Attributes
 
 
 @dataclass(frozen=True, slots=True)

@@ -15,8 +15,9 @@ from chaoskit.model.address import Operation
 from chaoskit.model.faults import FaultKind
 from chaoskit.model.scenario import Scenario
 from chaoskit.model.schedule import Fault
+from chaoskit.world.files.changes import Step
 from chaoskit.world.files.channel import Call, Channel, process_of
-from chaoskit.world.files.desk import Desk, Step
+from chaoskit.world.files.desk import Desk
 from chaoskit.world.files.disk import Disk
 from chaoskit.world.files.mount import mount
 from chaoskit.world.files.powerloss import Loss, copy, lose_power, pack, unpack

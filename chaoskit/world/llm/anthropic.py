@@ -29,9 +29,9 @@ from chaoskit.wire.anthropic.errors import (
 )
 from chaoskit.wire.anthropic.terms import NEWEST, VERSIONS, Terms
 from chaoskit.wire.anthropic.usage import usage
-from chaoskit.wire.json_text import parse
 from chaoskit.wire.said import FRESH_LENGTH, Ids
 from chaoskit.world.http import Reply, Request
+from chaoskit.world.llm.body import body_of
 from chaoskit.world.llm.dialect import (
     LENGTH,
     Dialect,
@@ -144,14 +144,7 @@ def _counted(request: Request) -> Reply:
 
 def _body_of(request: Request) -> tuple[Mapping[str, Any], Refusal | None]:
     """The body, as far as it can be read, and why it is refused unseen."""
-    denied = _denied(request)
-    try:
-        body = parse(request.body)
-    except ValueError as wrong:
-        return {}, denied or not_json(str(wrong))
-    if not isinstance(body, dict):
-        return {}, denied or not_json("it is no JSON object")
-    return body, denied
+    return body_of(request, _denied(request), not_json)
 
 
 def _denied(request: Request) -> Refusal | None:

@@ -4,8 +4,8 @@ How to add a dialect:
 
 1. Write the codec in `chaoskit.wire`: what a request must look like, and an answer
    (`Said` and `Ids` in, JSON and events out). It is pure and knows no sockets.
-2. Write a module ``world/llm_<api>.py`` with one class that meets `Api` (an address,
-   its variables, its look-ups) and one class for each operation that meets `Dialect`.
+2. Write a module beside this one with one class that meets `Api` (an address, its
+   variables, its look-ups) and one class for each operation that meets `Dialect`.
    They hold no state: what an operation must remember goes through `Written.stored`.
 3. Add the api to ``APIS`` in `chaoskit.world.llm.service`. That is all: the model
    counts, places, records, wobbles and crosses the gate for every dialect alike.

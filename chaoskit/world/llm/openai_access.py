@@ -3,26 +3,19 @@
 from collections.abc import Mapping
 from typing import Any
 
-from chaoskit.wire.json_text import parse
 from chaoskit.wire.openai.errors import NO_KEY, WRONG_KEY, Refusal, not_json
 from chaoskit.wire.openai.faults import FAULTS
 from chaoskit.wire.said import Ids
 from chaoskit.world.http import Reply, Request
+from chaoskit.world.llm.body import body_of
 from chaoskit.world.llm.key import CANARY
 
 VERSION = "2020-10-01"
 
 
-def body_of(request: Request) -> tuple[Mapping[str, Any], Refusal | None]:
+def read_body(request: Request) -> tuple[Mapping[str, Any], Refusal | None]:
     """The body, as far as it can be read, and why it is refused unseen."""
-    denied = unauthorized(request)
-    try:
-        body = parse(request.body)
-    except ValueError as wrong:
-        return {}, denied or not_json(str(wrong))
-    if not isinstance(body, dict):
-        return {}, denied or not_json("it is no JSON object")
-    return body, denied
+    return body_of(request, unauthorized(request), not_json)
 
 
 def unauthorized(request: Request) -> Refusal | None:

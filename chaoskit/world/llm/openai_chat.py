@@ -6,12 +6,12 @@ from typing import Any
 from chaoskit.wire import sse
 from chaoskit.wire.openai import chat as openai_chat
 from chaoskit.wire.openai import chat_stream as openai_chat_stream
-from chaoskit.wire.openai.conversation import Message, place, texts
+from chaoskit.wire.openai.chat_conversation import Message, place, texts
 from chaoskit.wire.openai.faults import FAULTS
 from chaoskit.wire.said import Ids
 from chaoskit.world.http import Reply, Request
 from chaoskit.world.llm.dialect import LENGTH, Question, Stored, Told, Written
-from chaoskit.world.llm.openai_access import body_of, failed, headers, refused
+from chaoskit.world.llm.openai_access import failed, headers, read_body, refused
 
 
 class Chat:
@@ -22,7 +22,7 @@ class Chat:
 
     def read(self, request: Request, goal: str, stored: Stored) -> Question:
         """Judge and place a request."""
-        body, refusal = body_of(request)
+        body, refusal = read_body(request)
         refusal = refusal or openai_chat.refusal(body)
         messages = _messages(body)
         found = place(messages, goal)

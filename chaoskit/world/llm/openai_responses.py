@@ -13,7 +13,7 @@ from chaoskit.wire.openai.responses_stream import Stream
 from chaoskit.wire.said import Ids
 from chaoskit.world.http import Reply, Request
 from chaoskit.world.llm.dialect import LENGTH, Question, Stored, Told, Written
-from chaoskit.world.llm.openai_access import body_of, failed, headers, refused
+from chaoskit.world.llm.openai_access import failed, headers, read_body, refused
 
 
 class Responses:
@@ -24,7 +24,7 @@ class Responses:
 
     def read(self, request: Request, goal: str, stored: Stored) -> Question:
         """Judge and place a request."""
-        body, refusal = body_of(request)
+        body, refusal = read_body(request)
         refusal = refusal or openai_responses.refusal(body, stored)
         items = conversation(body, stored)
         found = place(items, goal)

@@ -8,7 +8,6 @@ settings, which are not the agent's to change. What is not committed is not in i
 
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
-from functools import cached_property
 
 from psycopg import sql
 
@@ -93,11 +92,6 @@ class Snapshot:
     after_rows: str = ""
     tables: tuple[Table, ...] = ()
     sequences: tuple[Sequence, ...] = ()
-
-    @cached_property
-    def is_empty(self) -> bool:
-        """Whether it is that of a database in which nothing was ever made."""
-        return not (self.before_rows or self.after_rows)
 
 
 async def read_content(

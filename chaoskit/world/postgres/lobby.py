@@ -14,7 +14,6 @@ from chaoskit.gate import Gate
 from chaoskit.model.faults import FaultKind
 from chaoskit.model.scenario import PostgresDurability
 from chaoskit.wire.postgres.sql import Classifier
-from chaoskit.world.listener import LifePort
 from chaoskit.world.postgres.dump import Snapshot
 from chaoskit.world.postgres.link import Connection, link
 from chaoskit.world.postgres.own import OwnServer
@@ -23,6 +22,7 @@ from chaoskit.world.postgres.relay import Session
 from chaoskit.world.postgres.server import GivenServer
 from chaoskit.world.postgres.state import PostgresState
 from chaoskit.world.postgres.upstream import Upstream
+from chaoskit.world.relay.lives import Lives
 
 _WRITER = "SELECT pid FROM pg_stat_activity WHERE backend_type = 'walwriter'"
 
@@ -33,7 +33,6 @@ class Up:
 
     admin: Connection
     state: PostgresState
-    port: LifePort
 
 
 @dataclass
@@ -62,8 +61,7 @@ class Lobby:
         self._trial: InTrial | None = None
         self._is_up, self._may_join = asyncio.Event(), asyncio.Event()
         self._may_join.set()
-        self._sessions: set[Session] = set()
-        self._bugs: list[Exception] = []
+        self.lives: Lives[Session] = Lives(self._cut)
 
     @property
     def reserved_role(self) -> str:
@@ -102,14 +100,14 @@ class Lobby:
             await each.gone
 
     def keep_alone(self) -> bool:
-        """See `postgres_passage.Host`."""
-        if len(self._sessions) > 1:
+        """See `passage.Host`."""
+        if len(self.lives.sessions) > 1:
             return False
         self._may_join.clear()
         return True
 
     def let_join(self) -> None:
-        """See `postgres_passage.Host`."""
+        """See `passage.Host`."""
         self._may_join.set()
 
     async def before_commit(self) -> None:
@@ -126,16 +124,6 @@ class Lobby:
     async def schema_changed(self) -> None:
         """See `Host`."""
         self.classifier.functions = await self._started.state.writers()
-
-    def began(self, session: Session) -> None:
-        """See `Host`."""
-        self._sessions.add(session)
-
-    def ended(self, session: Session, bug: Exception | None) -> None:
-        """See `Host`."""
-        self._sessions.discard(session)
-        if bug is not None:
-            self._bugs.append(bug)
 
     async def _link(self) -> Connection:
         if isinstance(self.server, OwnServer):
@@ -170,10 +158,6 @@ class Lobby:
             session.abort()
         free = [session for session in sessions if not session.passage.holds]
         await self.end([session.upstream for session in free])
-
-    async def _ended(self, sessions: list[Session]) -> None:
-        if sessions:
-            await asyncio.wait([session.task for session in sessions])
 
     @property
     def _started(self) -> Up:

@@ -3,7 +3,7 @@
 The server itself asks for the password, and the client's answer passes.
 """
 
-from typing import Any, Protocol, cast
+from typing import Protocol
 
 from chaoskit.gate import Dropped
 from chaoskit.wire.postgres.errors import NOT_RELAYED, NOT_YOURS, Refusal
@@ -15,9 +15,8 @@ from chaoskit.wire.postgres.framing import (
     Requests,
 )
 from chaoskit.wire.postgres.steps import Part, Until
-from chaoskit.world.postgres.passage import Opened
 from chaoskit.world.postgres.upstream import Upstream
-from chaoskit.world.redis.client import ClientConnection
+from chaoskit.world.relay import session as relay
 
 _NO = ("false", "off", "no", "0")
 _LOGIN = Until(readies=1, authentication=True)
@@ -37,27 +36,18 @@ class Reception(Protocol):
         """Hand a request to cancel on, and wait until the server has taken it."""
 
 
-class Beginning(ClientConnection):
+class Beginning(relay.Session):
     """A client's connection that has to be set up."""
 
-    def __init__(self, opened: Opened, reception: Reception) -> None:
-        super().__init__()
-        self.opened = opened
+    upstream: Upstream
+
+    def __init__(
+        self, opened: relay.Opened, register: relay.Register, reception: Reception
+    ) -> None:
+        self._requests = Requests()
+        super().__init__(opened, register, self._requests)
         self.upstream = Upstream(self)
         self._reception = reception
-        self._requests = Requests()
-        # Cutting bytes into messages is all that differs from a client of Redis.
-        self._commands = cast(Any, self._requests)
-
-    def pause_writing(self) -> None:
-        """asyncio's part of the deal: the client reads too slowly."""
-        super().pause_writing()
-        self.upstream.pause()
-
-    def resume_writing(self) -> None:
-        """asyncio's part of the deal."""
-        super().resume_writing()
-        self.upstream.resume()
 
     def told(self, reply: bytes) -> None:
         """See `Client`."""

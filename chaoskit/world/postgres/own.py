@@ -8,32 +8,26 @@ killed loses nothing that it had written, and a machine that crashes takes the c
 with it.
 """
 
-import asyncio
-import ctypes
 import os
 import shutil
 import signal
-import subprocess
-import sys
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Mapping
 from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
-import psutil
 import psycopg
 
 from chaoskit.world.postgres.link import link
 from chaoskit.world.postgres.programs import find_programs, unprivileged
-from chaoskit.world.redis.link import Connected
 from chaoskit.world.servers import MissingServer
+from chaoskit.world.servers.connect import Connected, to_socket
+from chaoskit.world.servers.process import ServerProcess
 
 DATA, LOG = "postgres", "postgres.log"
 SUPERUSER, AGENT, PASSWORD = "chaoskit", "agent", "agent"
 """Roles of a server of our own; who reaches its socket is trusted."""
-LOG_LINES = 5
 START_SECONDS_MAX = 60.0
-TRY_AGAIN_SECONDS = 0.005
 
 SETTINGS: Mapping[str, object] = {
     "listen_addresses": "",
@@ -58,7 +52,6 @@ SETTINGS: Mapping[str, object] = {
     "log_min_messages": "fatal",
     "log_min_error_statement": "panic",
 }
-_PR_SET_PDEATHSIG = 1
 
 
 class OwnServer:
@@ -75,7 +68,7 @@ class OwnServer:
         self._programs = programs
         self._user = unprivileged()
         self._opened = -1
-        self._process: subprocess.Popen[bytes] | None = None
+        self._process: ServerProcess | None = None
         self._frozen: int | None = None
 
     @property
@@ -95,10 +88,7 @@ class OwnServer:
 
     async def connect(self, protocol: Connected) -> Connected:
         """Connect a client's stand-in."""
-        loop = asyncio.get_running_loop()
-        address = f"{self._data}/.s.PGSQL.{self.port}"
-        await loop.create_unix_connection(lambda: protocol, address)
-        return protocol
+        return await to_socket(f"{self._data}/.s.PGSQL.{self.port}", protocol)
 
     async def start(self) -> None:
         """Make a database cluster, and start a server on it.
@@ -131,32 +121,22 @@ class OwnServer:
         options += ["-D", self._data, f"--unix_socket_directories={self._data}"]
         self._process = self._spawn([str(program), *options])
         try:
-            async with asyncio.timeout(START_SECONDS_MAX):
-                await self._answers(self._process, program)
-        except TimeoutError:
+            await self._process.answer(self._answers, START_SECONDS_MAX)
+        except BaseException:
             await self.stop()
-            raise self._failed(program, "does not answer") from None
+            raise
 
     async def crash(self) -> None:
         """Kill every process of it at once, so that nobody can tidy up."""
         process, self._process, self._frozen = self._process, None, None
         assert process is not None, "start comes first"
-        process.send_signal(signal.SIGSTOP)  # lest it starts another meanwhile
-        watched = list(_open_all(psutil.Process(process.pid).children()))
-        for each in watched:
-            with suppress(ProcessLookupError):
-                signal.pidfd_send_signal(each, signal.SIGKILL)
-        process.kill()
-        process.wait()
-        for each in watched:
-            await _ended(each)
+        await process.crash()
 
     async def stop(self) -> None:
         """End it: it has nothing to save."""
         if self._process is not None:
             self.thaw()
-            self._process.send_signal(signal.SIGQUIT)
-            self._process.wait()
+            self._process.end()
             self._process = None
         if self._opened >= 0:
             os.close(self._opened)
@@ -192,88 +172,32 @@ class OwnServer:
         program = self._programs_found / "initdb"
         options = ["-D", self._data, "-U", SUPERUSER, "--auth=trust", "--no-sync"]
         options += ["--encoding=UTF8", "--locale=C", "--no-instructions"]
-        process = self._spawn([str(program), *options])
-        if process.wait():
-            raise self._failed(program, f"failed with code {process.returncode}")
+        self._spawn([str(program), *options]).succeed()
 
-    def _spawn(self, command: list[str]) -> subprocess.Popen[bytes]:
+    def _spawn(self, command: list[str]) -> ServerProcess:
         user = self._user
-        privileges: dict[str, Any] = {}
+        how: dict[str, Any] = {"cwd": "/", "env": _environment()}
         if user is not None:
-            privileges = {"user": user.pw_uid, "group": user.pw_gid, "extra_groups": ()}
+            how |= {"user": user.pw_uid, "group": user.pw_gid, "extra_groups": ()}
+        # SIGQUIT stops it at once, with all its processes and all that it shares.
+        how |= {"last_signal": signal.SIGQUIT, "pass_fds": (self._opened,)}
         try:
-            with self.log.open("ab") as log:
-                return subprocess.Popen(
-                    command,
-                    cwd="/",
-                    env=_environment(),
-                    stdin=subprocess.DEVNULL,
-                    stdout=log,
-                    stderr=subprocess.STDOUT,
-                    start_new_session=True,
-                    pass_fds=(self._opened,),
-                    preexec_fn=_ends_with(os.getpid()),
-                    **privileges,
-                )
+            return ServerProcess(command, self.log, **how)
         except OSError as problem:
             who = f" by {user.pw_name} (it does not run as root)" if user else ""
             raise MissingServer(
                 f"{command[0]} cannot be run{who}: {problem}"
             ) from problem
 
-    async def _answers(self, process: subprocess.Popen[bytes], program: Path) -> None:
-        """Only trying tells whether it has come so far."""
-        while True:
-            with suppress(psycopg.OperationalError):
-                await (await link(self.connection("postgres"))).close()
-                return
-            if process.poll() is not None:
-                code = process.returncode
-                self._process = None
-                raise self._failed(program, f"ended at once, with exit code {code}")
-            await asyncio.sleep(TRY_AGAIN_SECONDS)
-
-    def _failed(self, program: Path, how: str) -> MissingServer:
-        end = "\n".join(self.log.read_text(errors="replace").splitlines()[-LOG_LINES:])
-        return MissingServer(f"{program} {how}. Its log, {self.log}, ends with:\n{end}")
+    async def _answers(self) -> bool | None:
+        """True, or None while it does not."""
+        with suppress(psycopg.OperationalError):
+            await (await link(self.connection("postgres"))).close()
+            return True
+        return None
 
 
 def _environment() -> dict[str, str]:
     """Ours, with the campaign's tag, and without what would configure PostgreSQL."""
     kept = {k: v for k, v in os.environ.items() if not k.startswith(("PG", "LC_"))}
     return kept | {"LANG": "C"}
-
-
-def _open_all(processes: Iterable[psutil.Process]) -> Iterable[int]:
-    for process in processes:
-        with suppress(ProcessLookupError):
-            yield os.pidfd_open(process.pid)
-
-
-async def _ended(pidfd: int) -> None:
-    """Wait for the end of a process that may not be our child."""
-    loop, over = asyncio.get_running_loop(), asyncio.Event()
-    loop.add_reader(pidfd, over.set)
-    await over.wait()
-    loop.remove_reader(pidfd)
-    # Where orphans become ours, it is ours to bury.
-    with suppress(ChildProcessError):
-        os.waitid(os.P_PIDFD, pidfd, os.WEXITED | os.WNOHANG)
-    os.close(pidfd)
-
-
-def _ends_with(parent: int) -> Callable[[], None] | None:
-    """What the child does first: ask to be stopped when its parent dies, prctl(2).
-
-    SIGQUIT stops the server at once, with all its processes and all that it shares.
-    """
-    if sys.platform != "linux":
-        return None
-    libc = ctypes.CDLL(None)  # looked up here: a forked child should do little
-
-    def ask() -> None:
-        libc.prctl(_PR_SET_PDEATHSIG, signal.SIGQUIT, 0, 0, 0)
-        if os.getppid() != parent:  # it died before we asked
-            os._exit(1)
-
-    return ask

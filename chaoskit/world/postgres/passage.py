@@ -5,36 +5,23 @@ lock that the step needs, its work is done before the door, and only the commit 
 a session that is alone waits for nobody, and has both done at once.
 """
 
-from dataclasses import dataclass
 from typing import Protocol
 
-from chaoskit.gate import Failed, Gate
+from chaoskit.gate import Failed
 from chaoskit.gate import Host as Suffering
 from chaoskit.model.address import Operation
 from chaoskit.model.faults import FaultKind
+from chaoskit.wire.pieces import halves
 from chaoskit.wire.postgres.dialogue import Dialogue
 from chaoskit.wire.postgres.errors import DISK_FULL, REFUSALS, Refusal
 from chaoskit.wire.postgres.framing import ready
 from chaoskit.wire.postgres.steps import UNDO, Step
 from chaoskit.world.postgres.upstream import Given, Upstream
+from chaoskit.world.relay.session import Opened
 
 SERVICE = "postgres"
 _ENDS_STATEMENT = frozenset(b"CIE")
 _READY, _ERROR, _COMPLETE = b"ZEC"
-
-
-@dataclass
-class Opened:
-    """A life that may connect, until it is closed."""
-
-    life: int
-    gate: Gate
-    is_closed: bool = False
-
-    @property
-    def is_over(self) -> bool:
-        """Whether nothing more is to be begun for it."""
-        return self.is_closed or self.gate.is_over(self.life)
 
 
 class Host(Suffering, Protocol):
@@ -93,8 +80,10 @@ class Passage:
             apply = lambda: self._apply(step)  # noqa: E731
             reply = await gate.cross(crossing, apply, self._host, work=work)
             whole = b"".join(reply.kept)
-            half = len(whole) // 2
-            await gate.deliver(crossing, (whole[:half], whole[half:]), self._send)
+            if gate.is_cut(crossing):
+                await gate.deliver(crossing, halves(whole), self._send)
+            else:
+                self._upstream.client.send(whole)
         except Failed as failed:
             await self._fail(step, failed)
         finally:

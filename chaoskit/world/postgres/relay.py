@@ -12,7 +12,6 @@ Who hangs up has still sent what had arrived: that is carried out. A session is 
 when the server's process for it has ended, and not before.
 """
 
-import asyncio
 from typing import Protocol
 
 from chaoskit.gate import Dropped
@@ -20,66 +19,42 @@ from chaoskit.wire.postgres.dialogue import Dialogue
 from chaoskit.wire.postgres.framing import WireError, error
 from chaoskit.wire.postgres.sql import Classifier
 from chaoskit.wire.postgres.steps import Step
-from chaoskit.world.listener import reset
-from chaoskit.world.postgres import opening as postgres_opening
-from chaoskit.world.postgres import passage as postgres_passage
+from chaoskit.world.postgres import opening, passage
 from chaoskit.world.postgres.opening import Beginning
-from chaoskit.world.postgres.passage import Opened, Passage
+from chaoskit.world.postgres.passage import Passage
+from chaoskit.world.relay.session import Opened, Register
 
 
-class Host(postgres_opening.Reception, postgres_passage.Host, Protocol):
+class Host(opening.Reception, passage.Host, Protocol):
     """What a session needs of the service it belongs to."""
 
     classifier: Classifier
-
-    def began(self, session: "Session") -> None:
-        """A client has connected."""
-
-    def ended(self, session: "Session", bug: Exception | None) -> None:
-        """The session is over; an error of ours may have ended it."""
 
 
 class Session(Beginning):
     """One client's connection, and what becomes of its messages."""
 
-    def __init__(self, opened: Opened, host: Host) -> None:
-        super().__init__(opened, host)
-        self.task: asyncio.Task[None]
+    def __init__(self, opened: Opened, register: Register, host: Host) -> None:
+        super().__init__(opened, register, host)
         self._host = host
         self._dialogue = Dialogue(host.classifier)
         self.passage = Passage(opened, host, self.upstream, self._dialogue)
-
-    def connection_made(self, transport: asyncio.BaseTransport) -> None:
-        """asyncio's part of the deal."""
-        super().connection_made(transport)
-        if self.opened.is_over:  # accepted in the last moment before the end
-            self.abort()
-            return
-        self._host.began(self)
-        self.task = asyncio.get_running_loop().create_task(self._live())
 
     def told(self, reply: bytes) -> None:
         """See `Client`."""
         self._dialogue.told(reply)
 
-    async def _live(self) -> None:
-        bug: Exception | None = None
+    async def converse(self) -> None:
+        """See `chaoskit.world.relay.session.Session`."""
         try:
             if await self.begin():
                 while (step := await self._next()) is not None:
                     await self._carry_out(step)
-        except Dropped:
-            reset(self._transport)
         except WireError as wrong:
             self.send(error("FATAL", "08P01", f"invalid message: {wrong}"))
-        except OSError:
-            pass  # the server has closed the connection: do as it does
-        except Exception as problem:
-            bug = problem
-        await self._leave()
-        self._host.ended(self, bug)
 
-    async def _leave(self) -> None:
+    async def leave(self) -> None:
+        """See `chaoskit.world.relay.session.Session`."""
         if self.opened.is_over:
             await self._host.end([self.upstream])
         elif not self.upstream.is_lost:

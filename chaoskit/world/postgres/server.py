@@ -6,7 +6,6 @@ a superuser, who makes one for the agent. Several campaigns and workers can shar
 server. What only its owner can do, stopping it, is not done to it.
 """
 
-import asyncio
 import os
 import re
 import shutil
@@ -15,18 +14,24 @@ from contextlib import suppress
 from itertools import count
 from pathlib import Path
 from typing import Any
-from urllib.parse import SplitResult, parse_qs, unquote, urlsplit
+from urllib.parse import SplitResult, parse_qs, unquote
 
 import psycopg
 
 from chaoskit.world.postgres.link import Connection, link
 from chaoskit.world.postgres.own import PASSWORD, OwnServer
-from chaoskit.world.redis.link import Connected
 from chaoskit.world.servers import DATABASE_URL_VARIABLE, MissingServer
+from chaoskit.world.servers.connect import Connected, to_port, to_socket
+from chaoskit.world.servers.url import Place, without_password
 
 VARIABLE = DATABASE_URL_VARIABLE
 """The environment variable in which a user gives a server."""
-SCHEMES = ("postgresql", "postgres")
+PLACE = Place(
+    VARIABLE,
+    "PostgreSQL server",
+    ("postgresql", "postgres"),
+    "postgresql://user:password@host:port/database",
+)
 OLDEST = 14
 PREFIX = "chaoskit_"
 _NUMBERS = count(1)
@@ -46,7 +51,7 @@ class GivenServer:
 
     def __init__(self, url: str) -> None:
         self._parts = _split(url)
-        self.shown = _without_password(url)
+        self.shown = without_password(url)
         self._login = unquote(self._parts.username or "postgres")
         self._password = unquote(self._parts.password or "")
         self.role, self.password = self._login, self._password
@@ -78,14 +83,11 @@ class GivenServer:
 
     async def connect(self, protocol: Connected) -> Connected:
         """Connect a client's stand-in."""
-        where, loop = self.connection(), asyncio.get_running_loop()
+        where = self.connection()
         host, port = where["host"], where["port"]
         if host.startswith("/"):
-            path = f"{host}/.s.PGSQL.{port}"
-            await loop.create_unix_connection(lambda: protocol, path)
-        else:
-            await loop.create_connection(lambda: protocol, host, port)
-        return protocol
+            return await to_socket(f"{host}/.s.PGSQL.{port}", protocol)
+        return await to_port(host, port, protocol)
 
     async def start(self) -> None:
         """Make sure that it is there and will do.
@@ -167,16 +169,12 @@ def _ours(rows: Iterable[tuple[Any, ...]]) -> list[str]:
 
 
 def _split(url: str) -> SplitResult:
-    try:
-        parts = urlsplit(url)
-        _ = parts.port  # raises where it is no number
-    except ValueError as problem:
-        raise _no_url(url, f" ({problem})") from None
-    if parts.scheme not in SCHEMES or not _host(parts):
-        raise _no_url(url)
+    parts = PLACE.split(url)
+    if not _host(parts):
+        raise PLACE.no_url(url)
     if parse_qs(parts.query).get("sslmode", [""])[-1] in _ENCRYPTED:
         raise MissingServer(
-            f"{VARIABLE}: {_without_password(url)} asks for an encrypted connection, "
+            f"{VARIABLE}: {without_password(url)} asks for an encrypted connection, "
             "which the relay cannot look into; expected a server, on this machine for "
             "example, that takes others (sslmode=disable)"
         )
@@ -185,14 +183,3 @@ def _split(url: str) -> SplitResult:
 
 def _host(parts: SplitResult) -> str:
     return parts.hostname or parse_qs(parts.query).get("host", [""])[-1]
-
-
-def _no_url(url: str, why: str = "") -> MissingServer:
-    return MissingServer(
-        f"{VARIABLE}: {_without_password(url)!r} is no URL of a PostgreSQL server"
-        f"{why}; expected postgresql://user:password@host:port/database"
-    )
-
-
-def _without_password(url: str) -> str:
-    return re.sub(r"(?<=://)[^/]*@", "", url)

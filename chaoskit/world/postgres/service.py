@@ -13,12 +13,12 @@ from chaoskit.gate import Crossing, Gate
 from chaoskit.model.faults import FaultKind
 from chaoskit.model.scenario import Scenario
 from chaoskit.model.schedule import Fault
-from chaoskit.world.listener import LOOPBACK, LifePort
+from chaoskit.world.listener import LOOPBACK
 from chaoskit.world.postgres.dump import Snapshot
 from chaoskit.world.postgres.link import reaching
 from chaoskit.world.postgres.lobby import InTrial, Lobby, Up
 from chaoskit.world.postgres.own import OwnServer
-from chaoskit.world.postgres.passage import SERVICE, Opened
+from chaoskit.world.postgres.passage import SERVICE
 from chaoskit.world.postgres.relay import Session
 from chaoskit.world.postgres.server import find_server
 from chaoskit.world.postgres.state import PostgresState
@@ -45,7 +45,6 @@ class Postgres(Lobby):
         super().__init__(find_server(url, folder))
         self.version = ""
         """Name and version of the server, once started: ``postgresql 15.18``."""
-        self._open: dict[int, Opened] = {}
 
     async def start(self) -> None:
         """See `Service`.
@@ -61,7 +60,7 @@ class Postgres(Lobby):
             raise
         version = admin.info.parameter_status("server_version") or ""
         self.version = f"postgresql {version.partition(' ')[0]}"
-        self._up = Up(admin, PostgresState(self.server, admin), LifePort())
+        self._up = Up(admin, PostgresState(self.server, admin))
         self._is_up.set()
 
     async def reset(self, gate: Gate, scenario: Scenario) -> None:
@@ -70,8 +69,8 @@ class Postgres(Lobby):
         Raises:
             MissingServer: a fault is due that only a server of our own can suffer.
         """
-        await self._close_all()
-        await self._all_ended()
+        await self.lives.close_all()
+        await self.lives.over()
         self._trial = InTrial(gate, scenario.durability.postgres)
         if isinstance(self.server, OwnServer):
             self.server.thaw()
@@ -90,12 +89,13 @@ class Postgres(Lobby):
         """See `Service`."""
         assert self._trial is not None, "reset comes first"
         # Locks and sessions of a life that is over are gone before the next begins.
-        await self._ended([each for each in self._sessions if each.opened.is_closed])
-        gate, port = self._trial.gate, self._started.port
-        opened = Opened(life, gate)
-        await port.open(life, lambda: Session(opened, self), gate.whose)
-        self._open[life] = opened
-        return {"DATABASE_URL": self._url(port.port)}
+        await self.lives.over(s for s in self.lives.sessions if s.opened.is_closed)
+        port = await self.lives.open(
+            life,
+            self._trial.gate,
+            lambda opened: Session(opened, self.lives, self),
+        )
+        return {"DATABASE_URL": self._url(port)}
 
     async def close(self, life: int) -> None:
         """See `Service`.
@@ -103,23 +103,14 @@ class Postgres(Lobby):
         Once it returns the server does nothing more for the life, except for messages
         that are at the gate: wait for those with `Gate.settled`.
         """
-        if life not in self._open:
-            return
-        opened = self._open.pop(life)
-        opened.is_closed = True
-        self._started.port.close(life)
-        await self._cut([each for each in self._sessions if each.opened is opened])
-        if self._bugs:
-            raise self._bugs.pop()
+        await self.lives.close(life)
 
     async def stop(self) -> None:
         """See `Service`."""
         try:
-            await self._close_all()
+            await self.lives.close_all()
         finally:
-            for session in self._sessions:
-                session.upstream.abort()
-            await self._all_ended()
+            await self.lives.stop()
             await self._give_back()
             await self.server.stop()
 
@@ -166,17 +157,9 @@ class Postgres(Lobby):
             if not isinstance(self.server, OwnServer):
                 await up.state.drop()
         await up.admin.close()
-        up.port.stop()
 
     def _url(self, port: int) -> str:
         server = self.server
         word = f":{quote(server.password, safe='')}" if server.password else ""
         user = f"{quote(server.role, safe='')}{word}"
         return f"postgresql://{user}@{LOOPBACK}:{port}/{server.database}"
-
-    async def _close_all(self) -> None:
-        for life in tuple(self._open):
-            await self.close(life)
-
-    async def _all_ended(self) -> None:
-        await self._ended(list(self._sessions))

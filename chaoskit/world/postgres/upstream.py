@@ -2,27 +2,22 @@
 
 import asyncio
 from struct import unpack_from
-from typing import Protocol, cast
+from typing import Protocol
 
 from chaoskit.wire.postgres.framing import Replies
 from chaoskit.wire.postgres.steps import Answer, Part
-from chaoskit.world.redis.prompt import Prompt
+from chaoskit.world.relay import upstream as relay
+from chaoskit.world.relay.prompt import Prompt
 
 _PUSHED = 65  # A, a notification: may come at any time, and answers nothing
 _KEY_DATA = 75  # K
 
 
-class Client(Protocol):
+class Client(relay.Receiver, Protocol):
     """Whom the server's messages are for."""
-
-    def send(self, data: bytes, /) -> None:
-        """Messages that pass at once."""
 
     def told(self, reply: bytes, /) -> None:
         """A message that nothing waited for."""
-
-    def wake(self) -> None:
-        """The connection is lost."""
 
 
 class Given(Answer):
@@ -32,32 +27,22 @@ class Given(Answer):
         super().__init__(part.until)
         self.passing = passing
         self.kept: list[bytes] = []
-        self.whole: Prompt[None] = Prompt()
+        self.over: Prompt[None] = Prompt()
 
 
-class Upstream(asyncio.Protocol):
+class Upstream(relay.Upstream[Given]):
     """See the module's docstring. ``number`` is that of the server's process."""
 
     def __init__(self, client: Client) -> None:
+        super().__init__(client)
+        self.client = client
         self.number = 0
         self.gone: Prompt[None] = Prompt()
         """Set once the server has let go of the connection, and of all its locks."""
-        self.client = client
         self._replies = Replies()
-        self._waiting: Given | None = None
-        self._transport: asyncio.Transport | None = None
         self._is_muted = False
         self._writable = asyncio.Event()
         self._writable.set()
-
-    @property
-    def is_lost(self) -> bool:
-        """Whether it is closed, by the server or by us."""
-        return self._transport is None
-
-    def connection_made(self, transport: asyncio.BaseTransport) -> None:
-        """asyncio's part of the deal."""
-        self._transport = cast(asyncio.Transport, transport)
 
     def data_received(self, data: bytes) -> None:
         """asyncio's part of the deal."""
@@ -70,17 +55,13 @@ class Upstream(asyncio.Protocol):
         elif pushed := [each for each in replies if self._take(each)]:
             self.client.send(b"".join(pushed))
         if waiting is not None and self._waiting is None:
-            waiting.whole.set(None)  # last: whoever waits goes on at once
+            waiting.over.set(None)  # last: whoever waits goes on at once
 
     def connection_lost(self, exc: Exception | None) -> None:
         """asyncio's part of the deal."""
-        self._transport = None
+        super().connection_lost(exc)
         self._writable.set()
-        if self._waiting is not None:
-            gone = ConnectionError("the server closed the connection")
-            self._waiting.whole.fail(gone)
         self.gone.set(None)
-        self.client.wake()
 
     def pause_writing(self) -> None:
         """asyncio's part of the deal: the server reads too slowly."""
@@ -100,31 +81,14 @@ class Upstream(asyncio.Protocol):
         """
         if not self._writable.is_set():
             await self._writable.wait()
-        if self._transport is None:
-            raise ConnectionError("the server closed the connection")
-        given = Given(part, passing=passing)
-        self._transport.resume_reading()
+        transport, given = self._reading(), Given(part, passing=passing)
         if not (part.until.readies or part.until.completions):
-            self._transport.write(part.raw)
+            transport.write(part.raw)
             return given
         self._waiting = given
-        self._transport.write(part.raw)
-        await given.whole
+        transport.write(part.raw)
+        await given.over
         return given
-
-    def pause(self) -> None:
-        """Read nothing until `resume`, as the client has enough to read.
-
-        What the gate waits for is read all the same: a client may hold up itself, and
-        nobody else.
-        """
-        if self._transport is not None and (not self._waiting or self._waiting.passing):
-            self._transport.pause_reading()
-
-    def resume(self) -> None:
-        """Read again."""
-        if self._transport is not None:
-            self._transport.resume_reading()
 
     def leave(self) -> None:
         """Say no more; the server ends the connection once it has done what it does."""
@@ -139,11 +103,6 @@ class Upstream(asyncio.Protocol):
         """
         self._is_muted = True
         self.resume()
-
-    def abort(self) -> None:
-        """Close it, at once."""
-        if self._transport is not None:
-            self._transport.abort()
 
     def _take(self, reply: bytes) -> bool:
         """Take in one message; True if it goes to the client whatever else does not."""

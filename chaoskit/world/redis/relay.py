@@ -12,93 +12,47 @@ Who hangs up has still sent what had arrived: those commands are carried out. On
 blocking command ends with its client, as it does in the server.
 """
 
-import asyncio
 from contextlib import suppress
-from dataclasses import dataclass
-from typing import Protocol
 
 from chaoskit.gate import Crossing, Dropped, Failed, Gate
 from chaoskit.model.address import Operation
+from chaoskit.wire.pieces import halves
 from chaoskit.wire.redis.commands import Kind
 from chaoskit.wire.redis.dialogue import OURS, Dialogue, Step
+from chaoskit.wire.redis.requests import Commands
 from chaoskit.wire.redis.resp import WireError
-from chaoskit.world.redis.client import ClientConnection
 from chaoskit.world.redis.due import SERVICE
 from chaoskit.world.redis.link import packed
-from chaoskit.world.redis.message import Message, halves
+from chaoskit.world.redis.message import Message
 from chaoskit.world.redis.store import Store
 from chaoskit.world.redis.turns import Turns
 from chaoskit.world.redis.upstream import Upstream
+from chaoskit.world.relay import session as relay
 
 # An unknown command makes the server refuse the transaction that it stands in.
 _SPOILS_TRANSACTION = packed(("REFUSED-BY-CHAOSKIT",))
 
 
-@dataclass
-class Opened:
-    """A life that may connect, until it is closed."""
-
-    life: int
-    gate: Gate
-    is_closed: bool = False
-
-    @property
-    def is_over(self) -> bool:
-        """Whether nothing more is to be begun for it."""
-        return self.is_closed or self.gate.is_over(self.life)
-
-
-class Host(Protocol):
-    """What a session needs of the service it belongs to."""
-
-    @property
-    def store(self) -> Store:
-        """The real server."""
-
-    def began(self, session: "Session") -> None:
-        """A client has connected."""
-
-    def ended(self, session: "Session", bug: Exception | None) -> None:
-        """The session is over; an error of ours may have ended it."""
-
-
-class Session(ClientConnection):
+class Session(relay.Session):
     """One client's connection, and what becomes of its commands.
 
     ``crossing`` is true while a message of it is at the gate: then its connection to
     the server must stay, as the message may have to be applied still.
     """
 
-    def __init__(self, opened: Opened, host: Host) -> None:
-        super().__init__()
-        self.opened = opened
+    upstream: Upstream
+
+    def __init__(
+        self, opened: relay.Opened, register: relay.Register, store: Store
+    ) -> None:
+        commands, dialogue = Commands(), Dialogue(store.table)
+        super().__init__(opened, register, commands)
         self.crossing = False
-        self.task: asyncio.Task[None]
-        self._host = host
-        self._store = host.store
-        self._dialogue = Dialogue(host.store.table)
-        self.upstream = Upstream(self, self._dialogue)
-        self._turns = Turns(self, self._dialogue)
+        self.upstream = Upstream(self, dialogue)
+        self._store = store
+        self._dialogue = dialogue
+        self._turns = Turns(commands, dialogue)
         self._is_blocked = False
-
-    def connection_made(self, transport: asyncio.BaseTransport) -> None:
-        """asyncio's part of the deal."""
-        super().connection_made(transport)
-        if self.opened.is_over:  # accepted in the last moment before the end
-            self.abort()
-            return
-        self._host.began(self)
-        self.task = asyncio.get_running_loop().create_task(self._live())
-
-    def pause_writing(self) -> None:
-        """asyncio's part of the deal: the client reads too slowly."""
-        super().pause_writing()
-        self.upstream.pause()
-
-    def resume_writing(self) -> None:
-        """asyncio's part of the deal."""
-        super().resume_writing()
-        self.upstream.resume()
 
     def hung_up(self) -> None:
         """The client will send nothing more, and waits for nothing."""
@@ -106,22 +60,22 @@ class Session(ClientConnection):
         if self._is_blocked:
             self.upstream.abort()
 
-    async def _live(self) -> None:
-        bug: Exception | None = None
+    async def converse(self) -> None:
+        """See `chaoskit.world.relay.session.Session`."""
         try:
             await self._connect()
             while (step := await self._next()) is not None:
                 await self._carry_out(step)
-        except Dropped:
-            self.abort()  # with a reset
         except WireError as wrong:
             self.send(f"-ERR Protocol error: {wrong}\r\n".encode())
-        except OSError:
-            pass  # the server has closed the connection: do as it does
-        except Exception as error:
-            bug = error
-        await self._leave()
-        self._host.ended(self, bug)
+
+    async def leave(self) -> None:
+        """See `chaoskit.world.relay.session.Session`."""
+        self.upstream.abort()
+        if self._is_blocked:  # lest the server gives something to who has left
+            with suppress(ConnectionError):
+                await self._store.hang_up(self.upstream.known)
+        self.close()
 
     async def _connect(self) -> None:
         await self._store.connect(self.upstream)
@@ -131,13 +85,6 @@ class Session(ClientConnection):
         )
         self.upstream.release()
         self.upstream.known = self._store.known_as(int(reply[1:]))
-
-    async def _leave(self) -> None:
-        self.upstream.abort()
-        if self._is_blocked:  # lest the server gives something to who has left
-            with suppress(ConnectionError):
-                await self._store.hang_up(self.upstream.known)
-        self.close()
 
     async def _next(self) -> Step | None:
         """The next command when its turn has come, or None when there will be none."""

@@ -7,16 +7,17 @@ empty and used by nobody else: it is emptied before every trial.
 """
 
 import asyncio
-import re
 import ssl
 from contextlib import suppress
 from pathlib import Path
-from urllib.parse import SplitResult, unquote, urlsplit
+from urllib.parse import SplitResult, unquote
 
-from chaoskit.world.redis.link import Command, Connected, Link, Refusal, link
+from chaoskit.world.redis.link import Command, Link, Refusal, link
 from chaoskit.world.redis.own import OwnServer
 from chaoskit.world.redis.state import EMPTY, keys_held
 from chaoskit.world.servers import REDIS_URL_VARIABLE, MissingServer
+from chaoskit.world.servers.connect import Connected, to_port, to_socket
+from chaoskit.world.servers.url import Place, without_password
 
 __all__ = ["GivenServer", "OwnServer", "check_version", "find_server"]
 
@@ -24,7 +25,12 @@ VARIABLE = REDIS_URL_VARIABLE
 """The environment variable in which a user gives a server."""
 ANSWER_SECONDS_MAX = 10
 """After that long a server that was given counts as not there."""
-SCHEMES = ("redis", "rediss", "unix")
+PLACE = Place(
+    VARIABLE,
+    "Redis server",
+    ("redis", "rediss", "unix"),
+    "redis://host:port, rediss://host:port or unix:///path",
+)
 CLIENT_NAME = "chaoskit"
 """What our own connection calls itself, so that two campaigns do not share a server."""
 OLDEST = (6, 0)
@@ -45,19 +51,17 @@ class GivenServer:
     def __init__(self, url: str) -> None:
         self._parts = _split(url)
         self._first: Link | None = None
-        self.shown = _without_password(url)
+        self.shown = without_password(url)
         self.login = _login(self._parts)
 
     async def connect(self, protocol: Connected) -> Connected:
         """See `Connector`."""
-        loop, parts = asyncio.get_running_loop(), self._parts
+        parts = self._parts
         if parts.scheme == "unix":
-            await loop.create_unix_connection(lambda: protocol, parts.path)
-            return protocol
+            return await to_socket(parts.path, protocol)
         tls = ssl.create_default_context() if parts.scheme == "rediss" else None
         host, port = parts.hostname or "127.0.0.1", parts.port or 6379
-        await loop.create_connection(lambda: protocol, host, port, ssl=tls)
-        return protocol
+        return await to_port(host, port, protocol, tls)
 
     async def start(self) -> Link:
         """A first connection to it.
@@ -158,25 +162,10 @@ def find_server(url: str | None, folder: Path) -> GivenServer | OwnServer:
 
 
 def _split(url: str) -> SplitResult:
-    try:
-        parts = urlsplit(url)
-        _ = parts.port  # raises where it is no number
-    except ValueError as problem:
-        raise _no_url(url, f" ({problem})") from None
-    if parts.scheme not in SCHEMES or not (parts.hostname or parts.path):
-        raise _no_url(url)
+    parts = PLACE.split(url)
+    if not (parts.hostname or parts.path):
+        raise PLACE.no_url(url)
     return parts
-
-
-def _no_url(url: str, why: str = "") -> MissingServer:
-    return MissingServer(
-        f"{VARIABLE}: {_without_password(url)!r} is no URL of a Redis server{why}; "
-        "expected redis://host:port, rediss://host:port or unix:///path"
-    )
-
-
-def _without_password(url: str) -> str:
-    return re.sub(r"(?<=://)[^/]*@", "", url)
 
 
 def _login(parts: SplitResult) -> tuple[Command, ...]:

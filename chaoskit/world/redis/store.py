@@ -22,11 +22,12 @@ from chaoskit.model.schedule import Fault
 from chaoskit.wire.redis.commands import CommandTable, Meaning
 from chaoskit.wire.redis.errors import error
 from chaoskit.world.redis.due import SERVICE, meant, to_keep, to_remember, writes
-from chaoskit.world.redis.link import Command, Connected, Link, Refusal
+from chaoskit.world.redis.link import Command, Link, Refusal
 from chaoskit.world.redis.past import Past
 from chaoskit.world.redis.server import GivenServer, OwnServer, check_version
 from chaoskit.world.redis.state import RedisState
 from chaoskit.world.servers import MissingServer
+from chaoskit.world.servers.connect import Connected
 
 _ENDS = (("SCRIPT", "KILL"), ("FUNCTION", "KILL"))
 

@@ -8,15 +8,15 @@ from contextlib import suppress
 
 from chaoskit.wire.redis.commands import Kind
 from chaoskit.wire.redis.dialogue import Dialogue, Step
-from chaoskit.wire.redis.resp import Command, WireError
-from chaoskit.world.redis.client import ClientConnection
+from chaoskit.wire.redis.requests import Command, Commands
+from chaoskit.wire.redis.resp import WireError
 
 
 class Turns:
     """Reads ahead in what one client has sent."""
 
-    def __init__(self, client: ClientConnection, dialogue: Dialogue) -> None:
-        self._client = client
+    def __init__(self, commands: Commands, dialogue: Dialogue) -> None:
+        self._commands = commands
         self._dialogue = dialogue
         self._held: Step | None = None
 
@@ -39,7 +39,7 @@ class Turns:
         return run
 
     def _read(self) -> Step | None:
-        command = self._client.take()
+        command = self._commands.take()
         if command is None:
             return None
         step = self._dialogue.read(command)
@@ -51,11 +51,11 @@ class Turns:
         """The transaction that begins here, if all of it has arrived."""
         rest: list[Command] = []
         with suppress(WireError):
-            while (command := self._client.take()) is not None:
+            while (command := self._commands.take()) is not None:
                 rest.append(command)
                 if command.words[0].lower() == b"exec":
                     break
         step = self._dialogue.whole(multi, rest)
         if step is None:
-            self._client.put_back(rest)
+            self._commands.put_back(rest)
         return step
