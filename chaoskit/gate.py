@@ -234,6 +234,7 @@ class Gate:
         self.names = names
         self.unfired = list(schedule.faults)
         self._armed = True
+        self._paused = 0
         self._end_life = end_life
         self._strike = strike
         self._watch = watch
@@ -303,7 +304,7 @@ class Gate:
                 reply = await apply()
                 if any(fault.kind is FaultKind.DUPLICATE for fault in faults):
                     reply = await apply()
-                await self._end_torn_write(crossing)
+                await self._end_torn_write(crossing, pieces)
                 faults = await self._edge(crossing, Edge.AFTER, host, pieces)
             await self._linger(crossing.life, faults)
             return reply
@@ -364,9 +365,9 @@ class Gate:
         """Whether a fault is due inside the reply of this message."""
         return any(fault.at.edge.part for fault in self._due_at_any_edge(crossing))
 
-    def torn(self, crossing: Crossing) -> int | None:
-        """How many bytes of this write may land, where it is to be torn."""
-        fault = self._tear_of(crossing)
+    def torn(self, crossing: Crossing, pieces: int | None) -> int | None:
+        """How many of this write's bytes may land, where it is to be torn."""
+        fault = self._tear_of(crossing, pieces)
         return fault.at.edge.part if fault else None
 
     def expects(self, kind: FaultKind, service: str) -> bool:
@@ -464,7 +465,11 @@ class Gate:
         for fault in faults:
             if fault.kind is FaultKind.PAUSE:
                 assert self._strike is not None, "nobody is there to pause the agent"
-                await self._strike(life, fault)
+                self._paused += 1
+                try:
+                    await self._strike(life, fault)
+                finally:
+                    self._paused -= 1
             if fault.kind is FaultKind.DELAY:
                 # A life that is over waits for nothing: its message lands late, now.
                 with suppress(TimeoutError):
@@ -480,11 +485,20 @@ class Gate:
             return []
         places = (address, address.in_every_life())
         # One that is scheduled twice fires twice: each time that a message comes by.
-        due = list(dict.fromkeys(f for f in self.unfired if f.at in places))
+        here = (f for f in self.unfired if f.at in places and not self._nests(f))
+        due = list(dict.fromkeys(here))
         for fault in due:
             if fault.at.life is not None:
                 self.unfired.remove(fault)
         return due
+
+    def _nests(self, fault: Fault) -> bool:
+        """Whether it is a pause in every life, and this life took over for another.
+
+        Each would open one more, without an end.
+        """
+        in_every_life = fault.kind is FaultKind.PAUSE and fault.at.life is None
+        return in_every_life and self._paused > 0
 
     def _due_at_any_edge(self, crossing: Crossing) -> list[Fault]:
         if not self._armed or not self.unfired:
@@ -497,13 +511,14 @@ class Gate:
         due = {fault.at.edge.part or 0 for fault in self._due_at_any_edge(crossing)}
         return sorted(part for part in due if 0 < part < pieces)
 
-    def _tear_of(self, crossing: Crossing) -> Fault | None:
+    def _tear_of(self, crossing: Crossing, pieces: int | None) -> Fault | None:
         due = (f for f in self._due_at_any_edge(crossing) if f.kind is FaultKind.TEAR)
-        return next((fault for fault in due if fault.at.edge.part), None)
+        inside = range(1, pieces or 0)
+        return next((fault for fault in due if fault.at.edge.part in inside), None)
 
-    async def _end_torn_write(self, crossing: Crossing) -> None:
+    async def _end_torn_write(self, crossing: Crossing, pieces: int | None) -> None:
         """A write of which only some bytes have landed ends its life there."""
-        fault = self._tear_of(crossing)
+        fault = self._tear_of(crossing, pieces)
         if fault is not None and fault.ends_its_life:
             await self._edge(crossing, fault.at.edge, None, None)
 

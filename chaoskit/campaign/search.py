@@ -354,7 +354,12 @@ class Search:
         baseline = self._tally.baseline
         reached = self._tally.seen if baseline else ()
         for fault in trial.unfired:
-            if guess := did_you_mean(str(fault.at), reached):
+            if fault.at in trial.addresses:
+                if trial.schedule.faults.count(fault) > 1:
+                    self._tally.note(_REACHED_ONCE.format(fault=fault, at=fault.at))
+                continue
+            others = (place for place in reached if place != str(fault.at))
+            if guess := did_you_mean(str(fault.at), others):
                 self._tally.note(f"{fault.at} was not reached; {guess}")
 
     def _judge(self, trial: Trial) -> Judgement:
@@ -364,6 +369,9 @@ class Search:
         tally = self._tally
         now = Progress(tally.trials, self._submitted, len(tally.shown), self._stage)
         self._listener(now)
+
+
+_REACHED_ONCE = "{fault} is scheduled more than once; {at} was reached once only"
 
 
 def _services(baseline: Baseline) -> list[str]:

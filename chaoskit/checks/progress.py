@@ -83,11 +83,24 @@ _CLOCK_SET_BACK = (
 
 def _struck_to_the_end(trial: Trial) -> bool:
     """Whether a fault that strikes in every life struck until the time was up."""
-    last = max(trial.of(LifeEnded), key=lambda end: end.seq, default=None)
+    ends = sorted(trial.of(LifeEnded), key=lambda end: end.seq)
     everywhere = any(fault.at.life is None for fault in trial.schedule.faults)
-    if last is None or not everywhere:
+    if len(ends) > 1 and _had_no_time(ends[-1], trial):
+        ends.pop()
+    if not ends or not everywhere:
         return False
-    return last.cause == "fault" or _died_of_a_fault(last, trial)
+    return ends[-1].cause in ("fault", "asked") or _died_of_a_fault(ends[-1], trial)
+
+
+def _had_no_time(end: LifeEnded, trial: Trial) -> bool:
+    """Whether the trial's time was up before a life could have come to the fault.
+
+    It hung if it took more than twice as long as any life that was struck.
+    """
+    began = {start.life: start.t for start in trial.of(LifeStarted)}
+    struck = [fired.t - began[fired.life] for fired in trial.of(FaultFired)]
+    took = end.t - began[end.life]
+    return end.cause == "limit" and took <= 2 * max(struck, default=-1.0)
 
 
 def _died_of_a_fault(end: LifeEnded, trial: Trial) -> bool:

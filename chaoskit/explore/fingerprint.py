@@ -3,7 +3,8 @@
 Two runs never leave the same bytes: ids are fresh, clocks move. Before a view is hashed
 it is made canonical:
 
-1. text that holds JSON is read as JSON;
+1. text that holds JSON is read as JSON; large texts have been made small when the
+   look was taken (`chaoskit.explore.large`);
 2. the run's id becomes ``{run}``;
 3. words that look random and were not the same in both baselines are renamed in order
    of first sight, ``<1>``, ``<2>``, so that it still shows which of them are equal;

@@ -54,7 +54,8 @@ def remembered(
 
 
 def _mentions(stored: Mapping[str, JsonValue], number: int) -> bool:
-    pattern = rf"(?<![\w.]){number}(?![\w.])"
+    # Its digits first: a search for them is many times faster in a large store.
+    pattern = rf"{number}(?<![\w.]{number})(?![\w.])"
     return re.search(pattern, json.dumps(stored)) is not None
 
 

@@ -64,6 +64,21 @@ def _quoted(text: str, plain: str) -> str:
     return quote(text, safe=plain)
 
 
+def unquoted(text: str) -> str:
+    """The text whose escapes these are.
+
+    Raises:
+        ValueError: with a sentence, where the bytes are no UTF-8.
+    """
+    try:
+        return unquote(text, errors="strict")
+    except UnicodeDecodeError as wrong:
+        raise ValueError(
+            f"{text!r}: %{wrong.object[wrong.start]:02X} is no text there; expected "
+            "the escapes of UTF-8, for example %C3%A9"
+        ) from None
+
+
 @dataclass(frozen=True, slots=True)
 class Operation:
     """What a service is asked to do, and to what: ``tools.charge_card[o-1]``."""
@@ -125,12 +140,10 @@ class Address:
         life, edge, key = found["life"], found["edge"], found["key"]
         try:
             held = Edge.parse(edge)
+            op = unquoted(found["op"])
+            key = None if key is None else unquoted(key)
         except ValueError as wrong:
             raise ValueError(f"{text!r}: {wrong}") from None
-        operation = Operation(
-            found["service"],
-            unquote(found["op"]),
-            None if key is None else unquote(key),
-        )
+        operation = Operation(found["service"], op, key)
         number = None if life == EVERY_LIFE else int(life)
         return cls(number, operation, int(found["nth"]), held)

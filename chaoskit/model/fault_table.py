@@ -4,14 +4,21 @@
 filled cell has a self-test with a plain probe client, marked ``proves("llm.error")``.
 """
 
+import re
 from collections.abc import Iterator, Mapping
 from dataclasses import replace
 
 from chaoskit.model.address import Address, Edge, Operation
+from chaoskit.model.errors import did_you_mean
 from chaoskit.model.faults import Cell, Empty, FaultKind
 
 BEFORE, AFTER, PART = ("before",), ("after",), ("part",)
 BOTH = ("before", "after")
+
+_COUNTED = frozenset({"writes", "commits"})
+"""Of these there is no half."""
+_WHOLE = re.compile(r"[0-9]+")
+_NUMBER = re.compile(r"[+-]?([0-9]+\.?[0-9]*|\.[0-9]+)([eE][+-]?[0-9]+)?")
 
 AGENT: Mapping[FaultKind, Cell] = {
     FaultKind.KILL: Cell("SIGKILL to the group while the message is held", BOTH + PART),
@@ -221,8 +228,11 @@ def cell(kind: FaultKind, operation: Operation) -> Cell | Empty:
 
 def flaw_of(kind: FaultKind, argument: str | None, at: Address) -> str | None:
     """Why a fault cannot be at an address, in words; None if it can."""
-    found = cell(kind, at.operation)
     service = at.operation.service
+    if service not in FAULTS:
+        hint = did_you_mean(service, FAULTS) or f"expected one of {', '.join(FAULTS)}"
+        return f"{at}: there is no service {service!r}; {hint}"
+    found = cell(kind, at.operation)
     if isinstance(found, Empty):
         return f"{kind} has no meaning at {at}: {service} {found.because}"
     if at.edge.name not in found.edges:
@@ -240,20 +250,23 @@ def wrong_argument(kind: FaultKind, argument: str) -> str | None:
 
 def _wrong_argument(kind: FaultKind, found: Cell, argument: str) -> str | None:
     if found.number:
-        if _is_number(argument, below_zero=kind is FaultKind.SKEW):
+        whole = found.number in _COUNTED
+        if _is_number(argument, below_zero=kind is FaultKind.SKEW, whole=whole):
             return None
-        return f"{kind}({argument}): expected a number of {found.number}"
+        number = "whole number" if whole else "number"
+        return f"{kind}({argument}): expected a {number} of {found.number}"
+    if found.text:
+        return None if argument else f"{kind}(): expected {found.text}"
     known = (*found.arguments, *found.also)
-    if found.text or argument in known:
+    if argument in known:
         return None
     return f"{kind}({argument}): expected {', '.join(known) or 'no argument there'}"
 
 
-def _is_number(text: str, *, below_zero: bool) -> bool:
-    try:
-        value = float(text)
-    except ValueError:
+def _is_number(text: str, *, below_zero: bool, whole: bool) -> bool:
+    if not (_WHOLE if whole else _NUMBER).fullmatch(text):
         return False
+    value = float(text)
     return 0 < abs(value) < 1e9 and (below_zero or value > 0)
 
 

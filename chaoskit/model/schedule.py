@@ -7,9 +7,9 @@ faults with `` + ``: ``kill@0:tools.pay[o-1]#1:after + error(429)@1:llm.chat#1:b
 import re
 from dataclasses import dataclass
 from functools import cached_property
-from urllib.parse import quote, unquote
+from urllib.parse import quote
 
-from chaoskit.model.address import Address, Edge
+from chaoskit.model.address import Address, Edge, unquoted
 from chaoskit.model.fault_table import cell, flaw_of
 from chaoskit.model.faults import Cell, FaultKind, kind_of
 
@@ -97,7 +97,7 @@ class Fault:
         fault = cls(
             kind,
             Address.parse(found["at"]),
-            None if argument is None else unquote(argument),
+            None if argument is None else unquoted(argument),
         )
         if flaw := flaw_of(kind, fault.argument, fault.at):
             raise ValueError(flaw)

@@ -10,6 +10,7 @@ from chaoskit.model.history import Asked, FaultFired, LifeEnded, Purpose, RunEnd
 from chaoskit.model.manifest import Manifest
 from chaoskit.model.scenario import AskTurn, Scenario, WaitTurn
 from chaoskit.model.waiting import open_turn
+from chaoskit.trial.patience import Patience
 
 SECONDS_BETWEEN_RESUMES = 1.0
 
@@ -29,11 +30,14 @@ class Step:
 class Course:
     """Supervises one run, as whoever operates the agent would."""
 
-    def __init__(self, scenario: Scenario, manifest: Manifest) -> None:
+    def __init__(
+        self, scenario: Scenario, manifest: Manifest, patience: Patience
+    ) -> None:
         self._scenario = scenario
         self._script = scenario.llm.script
         self._lives_max = manifest.contract.max_lives
-        self._deadline = time.monotonic() + scenario.limits.trial_seconds
+        self._patience = patience
+        self._deadline = patience.now() + scenario.limits.trial_seconds
         self._deaths = 0
         self._answered: int | None = None
 
@@ -66,16 +70,20 @@ class Course:
 
     def seconds_until(self, step: Step) -> float:
         """How long to wait before a step; never beyond the trial's own time."""
-        return max(0.0, min(step.at, self._deadline) - time.monotonic())
+        left = self._deadline - self._patience.now()
+        return max(0.0, min(step.at - time.monotonic(), left))
 
     def deadline_for(self, step: Step) -> float:
-        """Until when a life may take; the one after ``done`` has its full time."""
-        end = time.monotonic() + self._scenario.limits.life_seconds
+        """Until when, on the trial's clock, a life may take.
+
+        The one after ``done`` has its full time.
+        """
+        end = self._patience.now() + self._scenario.limits.life_seconds
         return end if step.purpose == "again" else min(end, self._deadline)
 
     def _endless(self) -> str:
         """Why the run is given up, or nothing."""
-        if time.monotonic() >= self._deadline:
+        if self._patience.now() >= self._deadline:
             limit = self._scenario.limits.trial_seconds
             return f"it had not ended after {limit:g} s"
         if self._deaths > self._lives_max:

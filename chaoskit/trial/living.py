@@ -1,13 +1,16 @@
 """One life in play: its process, its time, and what faults do to it meanwhile."""
 
 import asyncio
-import time
 from dataclasses import dataclass, field
 from enum import Enum, auto
 
 from chaoskit.agents import Exit, Life
 from chaoskit.agents.output import Output
 from chaoskit.model.history import Cause
+from chaoskit.trial.patience import Patience
+
+SECONDS_BETWEEN_CHECKS_MIN = 0.01
+"""A held clock leaves as little as it likes, and is not to be asked all the time."""
 
 
 class News(Enum):
@@ -27,15 +30,16 @@ class News(Enum):
 class Living:
     """A life from its start to its end, or to the trial's where its children go on.
 
-    ``struck`` is what a fault did to it; ``left`` the exit of a first process that was
-    killed alone. A fault that waits for the trial to look after the life waits until
-    it is ``released``.
+    ``deadline`` is on the clock of ``patience``. ``struck`` is what a fault did to it;
+    ``left`` the exit of a first process that was killed alone. A fault that waits for
+    the trial to look after the life waits until it is ``released``.
     """
 
     number: int
     process: Life
     output: Output
     deadline: float
+    patience: Patience
     struck: Cause | None = None
     left: Exit | None = None
     released: asyncio.Event = field(default_factory=asyncio.Event)
@@ -52,10 +56,10 @@ class Living:
         told = asyncio.ensure_future(self._told.wait())
         try:
             while True:
-                seconds = max(0.0, self.deadline - time.monotonic())
+                left = self.deadline - self.patience.now()
                 await asyncio.wait(
                     (ending, told),
-                    timeout=seconds,
+                    timeout=max(SECONDS_BETWEEN_CHECKS_MIN, left),
                     return_when=asyncio.FIRST_COMPLETED,
                 )
                 if (news := self._read(ended=ending.done())) is not None:
@@ -77,13 +81,14 @@ class Living:
         if self._paused:
             self._paused = False
             return News.PAUSED
-        return News.OUT_OF_TIME if time.monotonic() >= self.deadline else None
+        is_over = self.patience.now() >= self.deadline
+        return News.OUT_OF_TIME if is_over else None
 
     async def ask_to_end(self, number: int, grace: float) -> None:
         """Signal the group; what still runs after its grace is out of time."""
         self.struck = "asked"
         await self.process.signal(number)
-        self.deadline = min(self.deadline, time.monotonic() + grace)
+        self.deadline = min(self.deadline, self.patience.now() + grace)
         self._told.set()
 
     async def leave_children(self) -> None:
@@ -100,7 +105,7 @@ class Living:
 
     async def go_on(self, seconds: float) -> None:
         """Let it run on, for at most so long, once the fault has let go of it."""
-        self.deadline = time.monotonic() + seconds
+        self.deadline = self.patience.now() + seconds
         await self.process.go_on()
         self.release()
 

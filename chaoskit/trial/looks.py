@@ -1,5 +1,6 @@
 """The worlds that a trial passes: looked at, kept if new, and known again."""
 
+from chaoskit.explore.large import small
 from chaoskit.explore.memory import remembered
 from chaoskit.gate import FreshNames, Recorder
 from chaoskit.model.address import Address
@@ -32,10 +33,10 @@ class Looks:
         return tuple(self._kept.values())
 
     async def view(self) -> View:
-        """The world now, and what judging remembers of the history."""
+        """The world now, large texts made small, and what judging remembers."""
         world = await self._world.view()
-        log = self._plan.manifest.log
-        return {**world, "memory": remembered(self._record.events, log, world)}
+        memory = remembered(self._record.events, self._plan.manifest.log, world)
+        return {**small(dict(world), self._plan.run), "memory": memory}
 
     async def at(self, address: Address, watching: Watching) -> bool:
         """Look at the world at a crossing; True ends the recovery there."""

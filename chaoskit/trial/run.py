@@ -35,6 +35,7 @@ from chaoskit.trial.company import Company
 from chaoskit.trial.course import Course, Step
 from chaoskit.trial.living import Living, News
 from chaoskit.trial.looks import Looks
+from chaoskit.trial.patience import Patience
 from chaoskit.trial.plan import Plan
 from chaoskit.trial.strikes import Strikes, skews
 from chaoskit.world import World
@@ -63,7 +64,8 @@ class Run:
         self._decided: dict[int, Step | RunEnded] = {}
         self._clock = launcher.clock() if skews(plan.visit.schedule) else None
         names = self._take_up_origin()
-        self._course = Course(plan.scenario, plan.manifest)
+        self._patience = Patience()
+        self._course = Course(plan.scenario, plan.manifest, self._patience)
         self._looks = Looks(plan, world, record, names)
         self._account = Account(plan, record, self._looks)
         self._gate = self._gate_with(names)
@@ -179,7 +181,7 @@ class Run:
         output = self._outputs[life] = self._output_of(life)
         process = await self._launcher.start(self._order(life, step, services))
         deadline = self._course.deadline_for(step)
-        living = Living(life, process, output, deadline)
+        living = Living(life, process, output, deadline, self._patience)
         self._company.add(living)
         return living
 
@@ -241,7 +243,8 @@ class Run:
             await self._settle(living)
         else:
             await self._read_log(living)
-        return await self._account.end(living, ended, cause)
+        with self._patience.held():
+            return await self._account.end(living, ended, cause)
 
     async def _settle(self, living: Living) -> None:
         await self._gate.settled(living.number)
@@ -259,8 +262,9 @@ class Run:
         """The gate's watch."""
         assert self._plan.watching is not None
         assert address.life is not None
-        await self._read_log(self._company[address.life])
-        return await self._looks.at(address, self._plan.watching)
+        with self._patience.held():
+            await self._read_log(self._company[address.life])
+            return await self._looks.at(address, self._plan.watching)
 
     async def _read_log(self, living: Living) -> None:
         """What a life that still runs, or is stopped, has written until now."""

@@ -116,6 +116,45 @@ def test_a_fault_that_never_fires_is_inconclusive(write_scenario, chaoskit):
     assert "was scheduled and never fired" in result.stdout
 
 
+def test_a_fault_that_is_scheduled_twice_is_not_taken_for_a_slip(
+    write_scenario, chaoskit
+):
+    """The hint does not ask whether the very same place was meant."""
+    fault = "kill@0:tools.pay[o-1]#1:after"
+    result = chaoskit("replay", write_scenario(), f"{fault} + {fault}")
+    assert result.code == 3
+    assert "was reached once only" in result.stdout
+    assert "did you mean" not in result.stdout
+
+
+@pytest.mark.parametrize("kind", ["kill", "kill_one"])
+def test_a_fault_that_strikes_in_every_life_proves_nothing(
+    write_scenario, chaoskit, kind
+):
+    """No agent ends a run in which each of its lives is struck."""
+    path = write_scenario(limits={"trial_seconds": 3})
+    result = chaoskit("replay", path, f"{kind}@*:tools.pay[o-1]#1:after")
+    assert result.code == 3, result.stdout
+    assert "strikes in every life" in result.stdout
+
+
+def test_a_pause_in_every_life_ends(write_scenario, chaoskit):
+    """The life that took over is let to its end, and so is the run."""
+    path = write_scenario("fenced")
+    result = chaoskit("replay", path, "pause@*:tools.pay[o-1]#1:after")
+    assert result.code == 0, result.stdout
+
+
+def test_ten_megabytes_in_the_store_are_judged_as_soon_as_anything(
+    write_scenario, chaoskit
+):
+    """A look at the world holds their hash, in which the run's id means nothing."""
+    schedule = "kill@0:tools.pay[o-1]#1:after"
+    result = chaoskit("replay", write_scenario("bulky"), schedule)
+    assert result.code == 0, result.stdout
+    assert result.report["volatile"] == []
+
+
 def test_the_canary_reaches_no_report(write_scenario, chaoskit):
     """An agent that prints its key does not get it into what chaoskit leaves."""
     result = chaoskit("replay", write_scenario("leaks-key", "crash"), "")

@@ -129,6 +129,8 @@ class Agent:
             self.redis.call("HSET", f"{STATE_KEY}:h", "cursor", self.state["n"])
         if "noisy" in FLAGS:
             self.state |= {"at": time.time(), "nonce": uuid.uuid4().hex}
+        if "bulky" in FLAGS:
+            self.state["bulk"] = f"{RUN} " + "0123456789abcdef-" * 600_000
         words = (STATE_KEY, json.dumps(self.state))
         if "fenced" not in FLAGS:
             self.redis.call("SET", *words)

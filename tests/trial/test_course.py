@@ -7,6 +7,7 @@ from contextlib import suppress
 import pytest
 
 from chaoskit.trial import course
+from chaoskit.trial.plan import Watching
 
 ASK = {
     "llm": {"script": [{"ask": "Pay?"}, {"ask": "Really?"}, {"say": "Paid."}]},
@@ -178,6 +179,41 @@ def test_a_life_that_hangs_is_ended_at_its_limit(stage, told):
     visited = asyncio.run(stage.play(hangs, scenario=HASTE))
     assert told(visited)[:3] == ["start 0", "died 0 by limit: signal 9", "resume 1"]
     assert visited.trial.ended.reason == "it had not ended after 0.2 s"
+
+
+def test_what_chaoskit_looks_at_takes_nothing_of_the_time_of_lives(stage, told):
+    """A world of megabytes takes long to render, at crossings and after a death."""
+    seconds, look = 0.3, stage.service.view
+
+    async def slow():
+        await asyncio.sleep(seconds)
+        return await look()
+
+    async def acts(body):
+        await body.act()
+        return 0
+
+    stage.service.view = slow
+    limits = {"life_seconds": seconds, "trial_seconds": seconds}
+    played = stage.play(
+        acts,
+        scenario={"limits": limits},
+        schedule="kill@0:tools.pay[o-1]#1:after",
+        watching=Watching(),
+    )
+    visited = asyncio.run(played)
+    assert visited.trial.ended.outcome == "done"
+    assert not [event for event in told(visited) if "by limit" in event]
+    assert stage.service.noted.count(("view", -1)) == 4
+
+
+def test_a_look_does_not_let_a_life_that_hangs_live_on(stage, told):
+    async def hangs(body):
+        await body.act()
+        return await body.hang()
+
+    visited = asyncio.run(stage.play(hangs, scenario=HASTE, watching=Watching()))
+    assert "died 0 by limit: signal 9" in told(visited)
 
 
 def test_a_life_that_ends_at_its_limit_by_itself_did_end(stage, told):

@@ -91,6 +91,9 @@ WRONG = [
     " 0:tools.x#1:after",
     "0:tools.x#1:after\n",
     "0:tools.x#" + "9" * 5000 + ":after",
+    "0:tools.pay[%ff]#1:after",
+    "0:tools.pay[%C3]#1:after",
+    "0:tools.p%ED%A0%80y#1:after",
 ]
 
 

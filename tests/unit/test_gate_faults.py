@@ -157,6 +157,21 @@ def test_a_paused_message_keeps_the_door_open_for_the_next_life():
     ]
 
 
+def test_a_pause_in_every_life_strikes_none_that_took_over():
+    """Each would be stopped and followed by another, without an end."""
+
+    class Paused(House):
+        async def strike(self, life, fault):
+            await super().strike(life, fault)
+            await self.send(SET, life=life + 1)
+
+    house = Paused("pause@*:redis.set[x]#1:before")
+    run(house.send(SET))
+    assert house.deeds == ["pause 0", "applied 1", "applied 1"]
+    run(house.send(SET, life=2))
+    assert house.deeds[3] == "pause 2", "one that follows is struck again"
+
+
 @pytest.mark.parametrize(
     ("fault", "outcome", "deeds"),
     [
@@ -196,10 +211,10 @@ def test_a_torn_write_lands_in_part_and_ends_its_life():
 
     async def scene():
         first = house.gate.arrive(0, WRITE)
-        assert house.gate.torn(first) is None
+        assert house.gate.torn(first, 9) is None
         await house.gate.cross(first, lambda: asyncio.sleep(0))
         second = house.gate.arrive(0, WRITE)
-        assert house.gate.torn(second) == 5
+        assert house.gate.torn(second, 9) == 5
         await house.gate.cross(second, lambda: asyncio.sleep(0), pieces=9)
 
     with pytest.raises(Dropped):
@@ -208,6 +223,19 @@ def test_a_torn_write_lands_in_part_and_ends_its_life():
     crossed = [e for e in house.gate.record.events if e.kind == "crossed"]
     assert crossed[-1].address.endswith("#2:part:5")
     assert crossed[-2].pieces == 9, "explorers learn from it where it can be torn"
+
+
+def test_a_write_is_not_torn_behind_its_last_byte():
+    house = House("tear@0:files.write[log]#1:part:9")
+
+    async def scene():
+        short = house.gate.arrive(0, WRITE)
+        assert house.gate.torn(short, 9) is None, "it is written whole"
+        await house.gate.cross(short, lambda: asyncio.sleep(0), pieces=9)
+
+    run(scene())
+    assert house.deeds == house.fired == []
+    assert len(house.gate.unfired) == 1
 
 
 def test_a_service_knows_what_it_has_to_be_ready_for():

@@ -4,6 +4,7 @@ import pytest
 
 from chaoskit.checks import judge
 from chaoskit.checks.progress import check
+from chaoskit.model.faults import FaultKind
 from chaoskit.model.schedule import Fault, Schedule
 from chaoskit.model.verdict import Verdict
 
@@ -233,9 +234,27 @@ def test_a_run_that_was_killed_at_the_last_moment_never_ended(told, judged):
 
 
 def test_a_run_that_hangs_where_a_fault_strikes_in_every_life(told, judged):
-    story = told().ask(0).killed().resume().end("died", "limit").over("endless")
-    schedule = everywhere(story.faults[0])
+    story = told().ask(0).after(1).killed().resume().after(5).end("died", "limit")
+    schedule = everywhere(story.over("endless").faults[0])
     assert requirements(judged(story, schedule=schedule)) == ["progress/ends"]
+
+
+@pytest.mark.parametrize("kind", [FaultKind.KILL, FaultKind.KILL_ONE])
+def test_a_last_life_that_had_no_time_to_be_struck_hangs_not(told, judged, kind):
+    """The trial's time was up in the midst of it."""
+    story = told().ask(0).after(1).killed(kind).resume().after(1).ask(0).killed(kind)
+    story.resume().after(0.5).end("died", "limit")
+    schedule = everywhere(story.faults[0])
+    story.over("endless", "it had not ended after 120 s")
+    assert not judged(story, schedule=schedule)
+
+
+def test_a_run_that_is_asked_to_end_in_every_life_was_never_let_to_end(told, judged):
+    """It dies of SIGTERM, as it may."""
+    story = told().ask(0).struck(FaultKind.TERM).end("died", "asked", signal=15)
+    schedule = everywhere(story.faults[0])
+    story.over("endless", "it had not ended after 120 s")
+    assert not judged(story, schedule=schedule)
 
 
 # --- going back ----------------------------------------------------------------------

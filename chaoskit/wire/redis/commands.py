@@ -53,6 +53,7 @@ _BY_NAME: Mapping[bytes, Kind] = {
     b"fcall": Kind.WRITE,
 }
 _ENDS_SERVER = "it would take the server away from the harness"
+_LOCKS_OUT = "it could lock the harness out, and would outlive the trial"
 _REFUSED: Mapping[bytes, str] = {
     b"client|reply": "the relay needs the reply to every command",
     b"client|pause": "it would hold up the harness as well",
@@ -64,6 +65,9 @@ _REFUSED: Mapping[bytes, str] = {
     b"module|load": "it would change the server for the trials that follow",
     b"module|loadex": "it would change the server for the trials that follow",
     b"module|unload": "it would change the server for the trials that follow",
+    b"acl|setuser": _LOCKS_OUT,
+    b"acl|deluser": _LOCKS_OUT,
+    b"acl|load": _LOCKS_OUT,
     b"sync": "a connection that turns into a replica cannot be relayed",
     b"psync": "a connection that turns into a replica cannot be relayed",
 }
@@ -79,7 +83,7 @@ _BLOCKING = {
     b"xreadgroup",
     b"wait",
 }
-_UNTOLD = {*_REFUSED, b"script|load"}
+_UNTOLD = {*_REFUSED, b"script|load", b"config|set"}
 _SCRIPT_AT = {b"eval": 1, b"script|load": 2}
 _BLOCK_IS_AN_OPTION = {b"xread": 1, b"xreadgroup": 4}
 """Where the options of these begin; the words before are names of the user's own."""
@@ -133,6 +137,8 @@ class CommandTable:
         """
         name, entry = self._look_up(words)
         kind, op = entry.kind, entry.op
+        if name == b"config|set" and b"requirepass" in map(bytes.lower, words[2::2]):
+            return Meaning(Kind.REFUSED, "config|set requirepass", why=_LOCKS_OUT)
         if kind is Kind.REFUSED:
             return Meaning(kind, op, why=_REFUSED[name])
         if kind is Kind.BLOCKING and not _may_block(name, words):

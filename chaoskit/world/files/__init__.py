@@ -10,7 +10,13 @@ what the kernel writes back from mapped memory, and SQLite's ``-shm``, which is 
 memory.
 
 A kill leaves what was written, as on a machine that runs on; ``powerloss`` leaves what
-was synced (see `chaoskit.world.files.disk` for what that is).
+was synced (see `chaoskit.world.files.disk` for what that is). Sync with fsync,
+fdatasync, msync or O_SYNC: Linux does not tell a FUSE file system of `sync` and
+`syncfs`, so what an agent leaves to those is lost here.
+
+The disk is a small one: a file of more than 256 MiB, holes included, is refused with
+EFBIG, and more than 512 MiB in all files with ENOSPC. What is refused changes nothing
+and is no crossing.
 
 A life has a mount of its own at one and the same place, so that nothing that the kernel
 keeps, and no late request of the dead, passes to the next. Only lives that are there at

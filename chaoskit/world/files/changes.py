@@ -67,6 +67,7 @@ class Changes:
     def _change(self, request: Request) -> Answer:
         wanted, inode = Changed.read(request.body), self._disk[request.node]
         if wanted.size is not None:
+            self._disk.require_room(wanted.size, len(inode.content))
             return self._step("truncate", inode, lambda: self._alter(inode, wanted))
         if self._owner(inode, wanted) != (inode.mode, inode.uid, inode.gid):
             return self._step("chmod", inode, lambda: self._alter(inode, wanted))
@@ -104,6 +105,7 @@ class Changes:
         name, target = request.names()
 
         def make() -> bytes:
+            self._disk.require_room(len(target))
             mode, maker = stat.S_IFLNK | 0o777, _maker(request)
             made = self._disk.make(request.node, name, mode, maker)
             self._disk.write(made.ino, 0, target, maker.now)
@@ -160,6 +162,8 @@ class Changes:
     def _write(self, request: Request) -> Answer:
         written = Written.read(request.body)
         inode = self._disk[request.node]
+        end = written.offset + len(written.data)
+        self._disk.require_room(end, len(inode.content))
 
         def write(part: int | None) -> bytes:
             self._disk.write(

@@ -26,6 +26,7 @@ from dataclasses import dataclass, field
 
 from chaoskit.wire.fuse.requests import ROOT
 from chaoskit.world.files.inode import Change, Inode, Maker, Renaming, as_text, put
+from chaoskit.world.files.room import require_room
 
 NAME_BYTES_MAX = 255
 
@@ -78,6 +79,10 @@ class Disk:
     def truncate(self, ino: int, size: int, now: int = 0) -> None:
         """Move the end of a file."""
         self._change(ino, size, None, now)
+
+    def require_room(self, size: int, held: int = 0) -> None:
+        """See `chaoskit.world.files.room`."""
+        require_room(self.inodes.values(), size, held)
 
     def sync(self, ino: int) -> None:
         """All that was written to a file is safe; of a folder, its names are."""
@@ -173,6 +178,7 @@ class Disk:
 
     def _change(self, ino: int, offset: int, data: bytes | None, now: int) -> None:
         inode = self[ino]
+        self.require_room(offset + len(data or b""), len(inode.content))
         self.order += 1
         change = Change(self.order, offset, data)
         change.make(inode.content)

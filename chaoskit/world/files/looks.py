@@ -6,9 +6,10 @@ from chaoskit.wire.fuse import answers
 from chaoskit.wire.fuse.requests import Opcode, Request
 from chaoskit.world.files.disk import Disk
 from chaoskit.world.files.inode import Inode
+from chaoskit.world.files.room import DISK_BYTES_MAX
 from chaoskit.world.files.view import is_memory
 
-_BLOCKS, _FILES = 1 << 24, 1 << 20
+_BLOCKS, _FILES = DISK_BYTES_MAX // 4096, 1 << 20
 
 
 class Looks:

@@ -152,7 +152,7 @@ class Files:
         self, call: Call, step: Step, gate: Gate, crossing: Crossing
     ) -> None:
         async def apply() -> bytes | OSError:
-            call.result = _done(step, gate.torn(crossing))
+            call.result = _done(step, gate.torn(crossing, step.pieces))
             return call.result
 
         try:

@@ -143,7 +143,7 @@ class Postgres(Lobby):
         elif fault.kind is FaultKind.ROLLBACK:
             assert self._trial is not None
             kept = self._trial.kept
-            count = min(int(float(fault.chosen or 1)), len(kept))
+            count = min(int(fault.chosen or 1), len(kept))
             if count:
                 await self.restore(kept[-count])
                 del kept[-count:]

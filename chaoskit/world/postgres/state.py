@@ -11,6 +11,7 @@ from chaoskit.world.postgres.dump import (
     truncate,
 )
 from chaoskit.world.postgres.link import Connection, link
+from chaoskit.world.postgres.role import RoleSettings
 from chaoskit.world.postgres.schema import Server, dumped
 from chaoskit.world.postgres.view import view
 
@@ -57,6 +58,7 @@ class PostgresState:
     def __init__(self, server: Server, ours: Connection) -> None:
         self._server = server
         self.admin = ours
+        self._settings = RoleSettings(ours, server.role)
         self._inside: Connection | None = None
         self._schemas: dict[str, tuple[str, str]] = {}
         self._known: dict[tuple[str, str], Table] = {}
@@ -64,13 +66,11 @@ class PostgresState:
         self._is_fresh = False
 
     async def reset(self, durability: PostgresDurability) -> None:
-        """A new, empty database in the place of the one before."""
+        """A new, empty database in place of the one before, a role as it was."""
         await self.leave()
         self._known.clear()
-        if durability != self._durability:
-            await self.admin.execute(
-                f"ALTER ROLE {self._server.role} SET synchronous_commit = {durability}"
-            )
+        if durability != self._durability or not self._is_fresh:
+            await self._settings.reset(durability)
             self._durability = durability
         if not self._is_fresh:
             await self.drop()

@@ -43,7 +43,7 @@ def to_remember(faults: Iterable[Fault]) -> int:
 
 def writes(rollback: Fault) -> int:
     """How many writes it takes back."""
-    return max(1, int(float(rollback.chosen or 1)))
+    return max(1, int(rollback.chosen or 1))
 
 
 def meant(text: str, names: FreshNames) -> bytes:

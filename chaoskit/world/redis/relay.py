@@ -12,6 +12,7 @@ Who hangs up has still sent what had arrived: those commands are carried out. On
 blocking command ends with its client, as it does in the server.
 """
 
+import re
 from contextlib import suppress
 
 from chaoskit.gate import Crossing, Dropped, Failed, Gate
@@ -31,6 +32,10 @@ from chaoskit.world.relay import session as relay
 
 # An unknown command makes the server refuse the transaction that it stands in.
 _SPOILS_TRANSACTION = packed(("REFUSED-BY-CHAOSKIT",))
+# It tells the connection's number also while a script keeps the server busy, where
+# CLIENT ID is refused; RESP2 is what a connection begins with anyway.
+_WHO_AM_I = ("HELLO", "2")
+_NUMBER = re.compile(rb"\$2\r\nid\r\n:(\d+)\r\n")
 
 
 class Session(relay.Session):
@@ -79,12 +84,17 @@ class Session(relay.Session):
 
     async def _connect(self) -> None:
         await self._store.connect(self.upstream)
-        hello = (*self._store.login, ("CLIENT", "ID"))
-        *_, reply = await self.upstream.ask(
+        hello = (*self._store.login, _WHO_AM_I)
+        replies = await self.upstream.ask(
             OURS, packed(*hello), len(hello), passing=False
         )
         self.upstream.release()
-        self.upstream.known = self._store.known_as(int(reply[1:]))
+        number = _NUMBER.search(replies[-1])
+        if number is None:
+            refusals = (reply for reply in replies if reply[:1] == b"-")
+            self.send(next(refusals, b""))
+            raise ConnectionError("the server lets nobody in")
+        self.upstream.known = self._store.known_as(int(number[1]))
 
     async def _next(self) -> Step | None:
         """The next command when its turn has come, or None when there will be none."""

@@ -108,4 +108,6 @@ class Redis:
         idle = [session for session in sessions if not session.crossing]
         with suppress(ConnectionError):
             await self.store.hang_up(*(session.upstream.known for session in idle))
+        for session in idle:
+            session.upstream.abort()
         await self.lives.over(idle)

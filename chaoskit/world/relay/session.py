@@ -67,6 +67,11 @@ class Session(ClientConnection, ABC):
         self._register.began(self)
         self.task = asyncio.get_running_loop().create_task(self._live())
 
+    def connection_lost(self, exc: Exception | None) -> None:
+        """asyncio's part of the deal: nobody is left to be too slow."""
+        super().connection_lost(exc)
+        self.upstream.resume()
+
     def pause_writing(self) -> None:
         """asyncio's part of the deal: the client reads too slowly."""
         super().pause_writing()

@@ -11,6 +11,7 @@ from chaoskit.wire.fuse.requests import ROOT
 from chaoskit.world.files.disk import Disk
 from chaoskit.world.files.inode import Maker
 from chaoskit.world.files.powerloss import Loss, copy, is_all_safe, lose_power
+from chaoskit.world.files.room import FILE_BYTES_MAX
 
 FILE, FOLDER = stat.S_IFREG | 0o644, stat.S_IFDIR | 0o755
 US = Maker()
@@ -229,3 +230,18 @@ def _both(disk, plain, op, name, *rest):
     elif rest[0] not in plain.names:
         disk.link(ino, ROOT, rest[0])
         plain.names[rest[0]] = key
+
+
+def test_what_does_not_fit_leaves_the_disk_as_it_was():
+    disk = Disk()
+    ino = make(disk, "a", b"abc")
+    disk.sync(ino)
+    disk.sync(ROOT)
+    for change in (
+        lambda: disk.write(ino, FILE_BYTES_MAX, b"x"),
+        lambda: disk.truncate(ino, FILE_BYTES_MAX + 1),
+    ):
+        with pytest.raises(OSError, match=rf"Errno {errno.EFBIG}\b"):
+            change()
+    assert is_all_safe(disk)
+    assert seen(disk) == {"a": b"abc"}

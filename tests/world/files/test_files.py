@@ -7,6 +7,8 @@ import sys
 
 import pytest
 
+from chaoskit.world.files import room
+
 EVERYTHING = """
 import shutil, stat, fcntl, errno
 os.umask(0o022)
@@ -190,3 +192,49 @@ async def test_the_same_work_crosses_in_the_same_order_each_time(on_disk, reques
             runs.add(tuple(bench.crossed()))
     (only,) = runs
     assert len(only) > 100
+
+
+async def test_what_does_not_fit_is_refused_and_is_no_change(on_disk):
+    """A file made of a hole would take all of our memory else."""
+    code = """
+import errno
+f = os.open('f', os.O_RDWR | os.O_CREAT)
+def refused(act, *args):
+    try:
+        act(*args)
+    except OSError as error:
+        print(errno.errorcode[error.errno], os.fstat(f).st_size)
+refused(os.pwrite, f, b'x', 10**12)
+refused(os.ftruncate, f, 2**62)
+refused(os.ftruncate, f, (256 << 20) + 1)
+os.pwrite(f, b'abc', 0)
+"""
+    async with on_disk() as bench:
+        assert await bench.run(code) == "EFBIG 0\n" * 3
+        assert await bench.content() == {"f": "abc"}
+        crossed = bench.crossed()
+        assert not [each for each in crossed if "truncate" in each]
+        assert len([each for each in crossed if "write" in each]) == 2, "its edges"
+
+
+async def test_a_full_disk_has_room_again_for_what_was_deleted(on_disk, monkeypatch):
+    monkeypatch.setattr(room, "DISK_BYTES_MAX", 1000)
+    code = """
+import errno
+def put(name, size):
+    with open(name, 'wb', buffering=0) as file:
+        try:
+            file.write(bytes(size))
+        except OSError as error:
+            print(name, errno.errorcode[error.errno])
+put('a', 600)
+put('b', 401)
+put('c', 400)
+os.unlink('a')
+put('d', 600)
+"""
+    async with on_disk() as bench:
+        assert await bench.run(code) == "b ENOSPC\n"
+        shown = await bench.content()
+        sizes = {path: len(text) for path, text in shown.items()}
+        assert sizes == {"b": 0, "c": 400, "d": 600}

@@ -259,3 +259,22 @@ async def test_a_client_that_hangs_up_has_sent_what_had_arrived(on_postgres):
         assert await reader.read() == DONE * 2
         writer.close()
         assert await bench.rows() == ["a", "b"]
+
+
+@pytest.mark.parametrize("leaves", [True, False])
+async def test_who_has_not_read_its_answer_keeps_no_life_open(on_postgres, leaves):
+    async with on_postgres(seconds_max=20) as b:
+        _, writer = await b.raw()
+        (session,) = b.service.lives.sessions
+        writer.transport.pause_reading()
+        query = b"SELECT repeat('x', 1000000) FROM generate_series(1, 50)\0"
+        writer.write(message(b"Q", query))
+        real = await b.real()
+        while session._writable.is_set():
+            await real.execute("SELECT 1")
+        if leaves:
+            writer.transport.abort()
+            await b.service.lives.over([session])
+        await b.over()
+        assert not b.service.lives.sessions
+        writer.close()

@@ -6,6 +6,7 @@ import psycopg
 import pytest
 
 from chaoskit.world.postgres.dump import Snapshot, Table
+from chaoskit.world.postgres.role import RoleSettings
 from chaoskit.world.postgres.view import view as view_of
 
 EMPTY = {"tables": {}, "sequences": {}, "schema": []}
@@ -170,6 +171,44 @@ async def test_an_untouched_database_is_kept(on_postgres):
         await (await bench.connect()).execute("SELECT 1")
         await bench.trial()
         assert await bench.rows(oid) != first
+
+
+async def test_what_a_role_has_set_for_itself_ends_with_the_trial(on_postgres):
+    """What the role had before chaoskit came, a list for example, is there again."""
+    shown = (
+        "SELECT current_setting('work_mem'), current_setting('search_path'), "
+        "current_setting('synchronous_commit')"
+    )
+    async with on_postgres() as bench:
+        real, role = await bench.real(), bench.service.server.role
+        await real.execute(f'ALTER ROLE {role} SET search_path = a, "B c"')
+        settings = RoleSettings(real, role)
+        await settings.reset("on")
+        client = await bench.connect()
+        before = await (await client.execute(shown)).fetchone()
+        for where in ("", f"IN DATABASE {bench.service.server.database}"):
+            for what in ("work_mem = '5MB'", "search_path = x"):
+                await client.execute(f"ALTER ROLE current_user {where} SET {what}")
+        await settings.reset("off")
+        after = await (await (await bench.connect()).execute(shown)).fetchone()
+        assert after == (*before[:2], "off")
+        assert before[1] == 'a, "B c"'
+
+
+async def test_a_role_begins_each_trial_with_nothing_set(on_postgres):
+    async with on_postgres() as bench:
+        client = await bench.connect()
+        before = await (await client.execute("SHOW work_mem")).fetchone()
+        for where in ("", "IN DATABASE postgres"):
+            sets = f"ALTER ROLE current_user {where} SET work_mem = '5MB'"
+            await client.execute(sets)
+        await bench.trial()
+        client = await bench.connect()
+        assert await (await client.execute("SHOW work_mem")).fetchone() == before
+        assert await bench.rows(
+            "SELECT setconfig FROM pg_db_role_setting s JOIN pg_roles r "
+            f"ON r.oid = setrole WHERE rolname = '{bench.service.server.role}'"
+        ) == [["synchronous_commit=on"]]
 
 
 def test_a_table_without_rows_is_shown():

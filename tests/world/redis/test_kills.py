@@ -251,6 +251,16 @@ async def test_a_script_without_an_end_does_not_outlive_its_life(
         assert b.crossed() == ["eval#1:before", "eval#1:after late"]
 
 
+async def test_who_connects_while_a_script_runs_can_end_it(on_redis: Make) -> None:
+    """As with the server alone: it is told BUSY, and SCRIPT KILL is heard."""
+    async with on_redis() as b:
+        await endless(b, b"")
+        late = await b.raw()
+        late.send(b"GET k\r\n")
+        assert (await late.reader.readline()).startswith(b"-BUSY ")
+        await late.expect(b"SCRIPT KILL\r\n", b"+OK\r\n")
+
+
 async def test_a_script_that_cannot_be_ended_keeps_nobody_waiting(
     on_redis: Make,
 ) -> None:

@@ -264,6 +264,34 @@ async def test_what_would_work_against_the_harness_is_refused_in_words(
         )
 
 
+@pytest.mark.parametrize(
+    ("command", "name"),
+    [
+        (b"ACL SETUSER default off", b"ACL SETUSER"),
+        (b"acl deluser bob", b"ACL DELUSER"),
+        (b"ACL LOAD", b"ACL LOAD"),
+        (b"CONFIG SET maxmemory 0 RequirePass x", b"CONFIG SET REQUIREPASS"),
+    ],
+)
+async def test_nobody_is_locked_out_of_the_server(
+    on_redis: Make, command: bytes, name: bytes
+) -> None:
+    async with on_redis() as b:
+        why = b"it could lock the harness out, and would outlive the trial"
+        said = b"-ERR chaoskit does not pass on %b: %b\r\n" % (name, why)
+        await (await b.raw()).expect(command + b"\r\n", said)
+        await (await b.raw()).expect(b"CONFIG SET maxmemory 0\r\n", b"+OK\r\n")
+
+
+async def test_a_server_that_lets_nobody_in_says_so_itself(on_redis: Make) -> None:
+    async with on_redis() as b:
+        await b.real.config_set("requirepass", "x")
+        assert (await (await b.raw()).rest()).startswith(b"-NOAUTH ")
+        await b.real.config_set("requirepass", "")
+        await (await b.raw()).expect(b"PING\r\n", b"+PONG\r\n")
+        await b.over()
+
+
 async def test_what_is_no_command_is_answered_as_a_server_would(on_redis: Make) -> None:
     async with on_redis() as b:
         raw = await b.raw()
@@ -351,6 +379,29 @@ async def test_a_client_that_reads_nothing_holds_up_only_itself(on_redis: Make) 
         whole = (len(b"$5000000\r\n\r\n") + big) * gets + len(b"+OK\r\n") * 9
         assert (await deaf.reader.readexactly(whole)).endswith(b"+OK\r\n" * 9)
         assert b.done()[-1] == "set[last]#9"
+
+
+@pytest.mark.parametrize("leaves", ["at once", "amid a reply", "never"])
+async def test_a_client_that_has_not_read_its_replies_keeps_no_life_open(
+    on_redis: Make, leaves: str
+) -> None:
+    async with on_redis() as b:
+        deaf, redis = await b.raw(), b.connect()
+        await redis.set("big", "x" * 3_000_000)
+        await deaf.expect(b"PING\r\n", b"+PONG\r\n")
+        sessions = list(b.service.lives.sessions)
+        deaf.writer.transport.pause_reading()
+        deaf.send(b"GET big\r\n" * 20)
+        while all(each._writable.is_set() for each in sessions):
+            await b.real.ping()
+        if leaves == "amid a reply":
+            deaf.writer.transport.resume_reading()
+            await deaf.reader.readexactly(100)
+        if leaves != "never":
+            deaf.writer.transport.abort()
+            await b.service.lives.over(s for s in sessions if not s._writable.is_set())
+        await b.over()
+        assert not b.service.lives.sessions
 
 
 async def test_a_client_that_reads_nothing_cannot_keep_its_message_in_the_gate(
