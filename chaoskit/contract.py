@@ -222,6 +222,7 @@ def _arguments(found: Cell) -> Iterator[str]:
         yield f"{found.text}, or none"
     else:
         yield from found.arguments
+        yield from (f"{argument} (by name only)" for argument in found.also)
 
 
 def _fields(model: type[BaseModel]) -> str:

@@ -120,7 +120,7 @@ def _why_again(seen: _Seen) -> str:
     if seen.group.tool_class is not ToolClass.KEYED:
         return " The tool cannot tell a repeat; the agent has to."
     if len(seen.keyed) < len(seen.deliveries):
-        return " It was sent without an Idempotency-Key, so the tool took it for new."
+        return " It was sent without an idempotency key, so the tool took it for new."
     listed = ", ".join(map(repr, seen.keys))
     return f" Each attempt sent a key of its own ({listed})."
 

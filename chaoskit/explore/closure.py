@@ -5,8 +5,8 @@ finds. The fault-free run passes through worlds; each distinct one is a crash st
 agent is restarted in each; worlds seen during a recovery that nobody has seen join the
 queue. When the queue is empty, no further number of kills can lead anywhere new.
 
-Where a loss of power is tried too, each state with unsynced data is visited a second
-time, without that data.
+Where a loss of power is tried too, each state with unsynced data is visited again
+without that data, and once with its new names and without their data.
 
 A recovery that comes to a world already known may stop there: the rest was, or will
 be, seen from that world. What is assumed is that memory rebuilt from equal worlds
@@ -21,6 +21,7 @@ from dataclasses import replace
 from chaoskit.explore.baseline import Baseline
 from chaoskit.explore.fingerprint import Canon, moving_fields
 from chaoskit.model.address import Address
+from chaoskit.model.fault_table import AGENT
 from chaoskit.model.faults import FaultKind
 from chaoskit.model.history import FaultFired
 from chaoskit.model.schedule import Schedule
@@ -85,7 +86,8 @@ class Closure:
         if FaultKind.KILL in self.faults:
             yield Visit(origin=look.state)
         if FaultKind.POWERLOSS in self.faults and _has_unsynced(look.state.view):
-            yield Visit(origin=_without_power(look.state))
+            for loss in AGENT[FaultKind.POWERLOSS].arguments:
+                yield Visit(origin=_without_power(look.state, loss))
 
     def why_endless(self) -> str:
         """In words: what keeps changing, so that there is always a new state."""
@@ -109,10 +111,10 @@ def _has_unsynced(view: View) -> bool:
     return isinstance(files, Mapping) and bool(files.get("unsynced"))
 
 
-def _without_power(state: WorldState) -> WorldState:
+def _without_power(state: WorldState, loss: str) -> WorldState:
     """The same crash, by a loss of power instead of a kill."""
     *before, last = state.path.faults
-    fault = replace(last, kind=FaultKind.POWERLOSS)
+    fault = replace(last, kind=FaultKind.POWERLOSS, argument=loss)
     *prefix, fired, ended = state.prefix
     assert isinstance(fired, FaultFired)
     struck = fired.model_copy(update={"fault": str(fault)})

@@ -28,10 +28,12 @@ AGENT: Mapping[FaultKind, Cell] = {
     FaultKind.PAUSE: Cell("stopped; a second life runs to its end; continued", BOTH),
     FaultKind.SKEW: Cell("the clock jumps", BOTH, ("3600",), number="seconds"),
     FaultKind.POWERLOSS: Cell(
-        "the agent's machine stops: killed, and its files lose what was not synced; "
-        "all of it, data only, names only, or some (the younger half of the changes)",
+        "the agent's machine stops: killed, and its files lose what was not synced: "
+        "all of it, data only (a file renamed before it was synced is empty), names "
+        "only, or some (the younger half of the changes)",
         BOTH,
-        also=("all", "data", "names", "some"),
+        ("all", "data"),
+        also=("names", "some"),
     ),
 }
 """What strikes the agent itself: the same at the crossings of every service."""
@@ -92,7 +94,6 @@ MCP: Row = {
         BOTH,
         ("-32603", "isError", "429", "503"),
         denials=frozenset({"429"}),
-        final=frozenset({"isError"}),
     ),
 }
 
@@ -135,7 +136,11 @@ REDIS: Row = {
         "the server is killed and started again on what `durability` had it keep", BOTH
     ),
     FaultKind.ROLLBACK: Cell(
-        "its last acknowledged writes are forgotten", AFTER, ("1",), "writes"
+        "its last acknowledged writes are forgotten, and connections stay; with a kill "
+        "after it (`--depth 2`, or `+ kill@...`) the agent has to look",
+        AFTER,
+        ("1",),
+        "writes",
     ),
     FaultKind.EXPIRE: Cell(
         "the server expires the operation's key, or another", BOTH, text="a key"
@@ -157,7 +162,13 @@ POSTGRES: Row = {
     FaultKind.TEAR: _TORN,
     FaultKind.DUPLICATE: _ONE_STREAM,
     FaultKind.RESTART: Cell("the server is killed, and recovers", BOTH),
-    FaultKind.ROLLBACK: Cell("forgets acknowledged commits", AFTER, ("1",), "commits"),
+    FaultKind.ROLLBACK: Cell(
+        "its last acknowledged commits are forgotten, and connections stay; with a "
+        "kill after it (`--depth 2`, or `+ kill@...`) the agent has to look",
+        AFTER,
+        ("1",),
+        "commits",
+    ),
     FaultKind.EXPIRE: _NO_KEYS,
     FaultKind.FULL: Cell("53100, and nothing is written", BEFORE),
 }

@@ -105,8 +105,9 @@ class Run:
         await self._world.reset(self._gate, self._plan.scenario)
         if origin:
             await self._world.restore(origin.services)
-            if origin.path.faults[-1].kind is FaultKind.POWERLOSS:
-                await self._world.lose_power()
+            last = origin.path.faults[-1]
+            if last.kind is FaultKind.POWERLOSS:
+                await self._world.lose_power(last.chosen)
         if self._clock is not None:
             self._clock.set(0)
         try:

@@ -66,8 +66,27 @@ def test_a_loss_of_power_finds_the_one_that_syncs_nothing(kept):
     result = kept("unsynced", *tried("powerloss"))
     assert result.code == 1, result.stdout + result.stderr
     assert "progress/not-again" in result.requirements
-    schedules = {f["schedule"].split("@")[0] for f in result.report["findings"]}
+    schedules = {f["schedule"].split("(")[0] for f in result.report["findings"]}
     assert schedules == {"powerloss"}
+
+
+def test_a_loss_of_power_finds_the_one_that_renames_before_it_syncs(chaoskit, tmp_path):
+    """The name may be saved before the data: the file is there, and empty."""
+    source = (ROOT / "scenarios" / "kept" / "kept.py").read_text()
+    early = """            if self.synced:
+                os.fsync(file.fileno())
+        new.rename(self.path)
+"""
+    late = "        new.rename(self.path)\n        sync(self.path)\n"
+    assert early in source
+    (tmp_path / "kept.py").write_text(source.replace(early, late))
+    manifest = ROOT / "scenarios" / "kept" / "file.yaml"
+    (tmp_path / "file.yaml").write_text(manifest.read_text())
+    words = ("--agent", str(tmp_path / "file.yaml"), *tried("powerloss"))
+    result = chaoskit("run", ROOT / "scenarios" / "kept.yaml", *words)
+    assert result.code == 1, result.stdout + result.stderr
+    schedules = [f["schedule"] for f in result.report["findings"]]
+    assert schedules[0].startswith("powerloss(data)@0:files.rename")
 
 
 def test_a_torn_write_finds_the_one_that_trusts_its_last_line(kept):
@@ -95,4 +114,4 @@ def test_a_state_that_was_read_is_not_yet_one_that_will_stay(chaoskit, tmp_path)
     assert result.code == 1, result.stdout + result.stderr
     smallest = result.report["findings"][0]["schedule"]
     assert smallest.startswith("kill@0:files.rename")
-    assert " + powerloss@1:" in smallest
+    assert " + powerloss(" in smallest

@@ -100,7 +100,7 @@ def test_twice_names_both_applications(told, judged):
 def test_twice_without_a_key_says_so(told, judged):
     story = told().ask(0).call("pay", **PAY).killed().resume().call("pay", **PAY)
     (found,) = judged(story.ask(1, "0.0").done())
-    assert "without an Idempotency-Key" in found.message
+    assert "without an idempotency key" in found.message
 
 
 @pytest.mark.parametrize("cls", ["queryable", "blind"])

@@ -40,7 +40,7 @@ def test_a_key_is_there_for_the_network_s_copies_too(told, judged):
     assert judged(copied(told, "k", first=False)) == []
     (found,) = judged(copied(told, None, first=True))
     assert found.requirement == "effects/once-across-kill"
-    assert "without an Idempotency-Key" in found.message
+    assert "without an idempotency key" in found.message
 
 
 @pytest.mark.parametrize("cls", ["blind", "queryable"])
