@@ -24,38 +24,39 @@ Setting = tuple[str, str, str]
 class RoleSettings:
     """What ``ALTER ROLE ... SET`` has set for a role, kept as it was found first."""
 
-    def __init__(self, ours: Connection, role: str) -> None:
-        self._ours = ours
+    def __init__(self, role: str) -> None:
         self._role = role
         self._found: list[Setting] | None = None
 
-    async def reset(self, durability: PostgresDurability) -> None:
-        """Put all back, with this durability."""
-        now = await self._read()
+    async def reset(self, ours: Connection, durability: PostgresDurability) -> None:
+        """Put all back, with this durability, over a connection that is open now."""
+        now = await self._read(ours)
         if self._found is None:
             self._found = now
-        async with self._ours.transaction():
+        async with ours.transaction():
             for database in sorted({database for database, _, _ in now}):
-                await self._alter(database, SQL("RESET ALL"))
-            left = await self._read()  # what only a superuser may change
+                await self._alter(ours, database, SQL("RESET ALL"))
+            left = await self._read(ours)  # what only a superuser may change
             for setting in self._found:
                 if setting not in left:
-                    await self._set(*setting)
-            await self._set("", "synchronous_commit", durability)
+                    await self._set(ours, *setting)
+            await self._set(ours, "", "synchronous_commit", durability)
 
-    async def _read(self) -> list[Setting]:
-        return await (await self._ours.execute(_SETTINGS, (self._role,))).fetchall()
+    async def _read(self, ours: Connection) -> list[Setting]:
+        return await (await ours.execute(_SETTINGS, (self._role,))).fetchall()
 
-    async def _set(self, database: str, name: str, value: str) -> None:
+    async def _set(
+        self, ours: Connection, database: str, name: str, value: str
+    ) -> None:
         """A value that is a list cannot be told as SQL; the session's own can."""
         told = "SELECT pg_catalog.set_config(%s, %s, true)"
-        await self._ours.execute(told, (name, value))
+        await ours.execute(told, (name, value))
         words = SQL(".").join(map(Identifier, name.split(".")))
-        await self._alter(database, SQL("SET {} FROM CURRENT").format(words))
+        await self._alter(ours, database, SQL("SET {} FROM CURRENT").format(words))
 
-    async def _alter(self, database: str, what: Composable) -> None:
+    async def _alter(self, ours: Connection, database: str, what: Composable) -> None:
         where: Composable = SQL("")
         if database:
             where = SQL("IN DATABASE {}").format(Identifier(database))
         alter = SQL("ALTER ROLE {} {} {}").format(Identifier(self._role), where, what)
-        await self._ours.execute(alter)
+        await ours.execute(alter)

@@ -58,7 +58,7 @@ class PostgresState:
     def __init__(self, server: Server, ours: Connection) -> None:
         self._server = server
         self.admin = ours
-        self._settings = RoleSettings(ours, server.role)
+        self._settings = RoleSettings(server.role)
         self._inside: Connection | None = None
         self._schemas: dict[str, tuple[str, str]] = {}
         self._known: dict[tuple[str, str], Table] = {}
@@ -70,7 +70,7 @@ class PostgresState:
         await self.leave()
         self._known.clear()
         if durability != self._durability or not self._is_fresh:
-            await self._settings.reset(durability)
+            await self._settings.reset(self.admin, durability)
             self._durability = durability
         if not self._is_fresh:
             await self.drop()

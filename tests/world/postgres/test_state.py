@@ -182,14 +182,14 @@ async def test_what_a_role_has_set_for_itself_ends_with_the_trial(on_postgres):
     async with on_postgres() as bench:
         real, role = await bench.real(), bench.service.server.role
         await real.execute(f'ALTER ROLE {role} SET search_path = a, "B c"')
-        settings = RoleSettings(real, role)
-        await settings.reset("on")
+        settings = RoleSettings(role)
+        await settings.reset(real, "on")
         client = await bench.connect()
         before = await (await client.execute(shown)).fetchone()
         for where in ("", f"IN DATABASE {bench.service.server.database}"):
             for what in ("work_mem = '5MB'", "search_path = x"):
                 await client.execute(f"ALTER ROLE current_user {where} SET {what}")
-        await settings.reset("off")
+        await settings.reset(real, "off")
         after = await (await (await bench.connect()).execute(shown)).fetchone()
         assert after == (*before[:2], "off")
         assert before[1] == 'a, "B c"'
