@@ -18,8 +18,9 @@ class Company:
         """Nothing that still comes from it counts."""
         self._open.pop(life, None)
 
-    def __getitem__(self, life: int) -> Living:
-        return self._open[life]
+    def get(self, life: int) -> Living | None:
+        """The life, or None where it has ended while its message was still held."""
+        return self._open.get(life)
 
     @property
     def left(self) -> tuple[Living, ...]:

@@ -229,9 +229,10 @@ class Run:
 
     async def _end_life(self, life: int, cause: Cause) -> None:
         """The gate's callback: while it holds a message of that life, end it."""
-        living = self._company[life]
-        living.struck = cause
-        await living.process.kill()
+        living = self._company.get(life)
+        if living is not None:  # else it was faster, and has ended by itself
+            living.struck = cause
+            await living.process.kill()
 
     async def _close(self, life: int) -> None:
         self._company.remove(life)
@@ -264,7 +265,8 @@ class Run:
         assert self._plan.watching is not None
         assert address.life is not None
         with self._patience.held():
-            await self._read_log(self._company[address.life])
+            if (living := self._company.get(address.life)) is not None:
+                await self._read_log(living)
             return await self._looks.at(address, self._plan.watching)
 
     async def _read_log(self, living: Living) -> None:

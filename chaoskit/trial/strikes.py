@@ -42,7 +42,9 @@ class Strikes:
         if fault.kind is FaultKind.POWERLOSS:
             await self._lose_power(life, fault.chosen)
             return
-        living = self._company[life]
+        living = self._company.get(life)
+        if living is None:
+            return  # it was faster, and has ended by itself
         if fault.kind is FaultKind.SKEW:
             self._skew(living, fault)
         elif fault.kind in _SIGNALS:

@@ -5,6 +5,7 @@ import asyncio
 import pytest
 
 from chaoskit.agents import LaunchError
+from chaoskit.trial import Watching
 
 LOST = ConnectionError("the Redis server closed the connection")
 
@@ -103,5 +104,36 @@ def test_a_trial_never_writes_over_another(stage):
         stage.names -= 1
         with pytest.raises(FileExistsError):
             await stage.play(pays)
+
+    asyncio.run(scene())
+
+
+def test_a_life_that_was_faster_than_its_end(stage, monkeypatch):
+    """It ends by itself while its world is looked at, and then has nothing to end."""
+
+    async def scene():
+        looked, closed, close = asyncio.Event(), asyncio.Event(), stage.service.close
+        sent = []
+
+        async def closing(life):
+            await close(life)
+            closed.set()
+
+        async def looks(self, address, watching):
+            looked.set()
+            await closed.wait()
+            return True  # cut it here
+
+        async def hurries(body):
+            sent.append(asyncio.ensure_future(body.act()))
+            await looked.wait()
+            return 0
+
+        monkeypatch.setattr(stage.service, "close", closing)
+        monkeypatch.setattr("chaoskit.trial.looks.Looks.at", looks)
+        visited = await stage.play(hurries, pays, watching=Watching())
+        assert visited.trial.ended.outcome == "done"
+        with pytest.raises(ConnectionError):
+            await sent[0]
 
     asyncio.run(scene())
