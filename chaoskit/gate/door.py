@@ -1,44 +1,20 @@
-"""The door that every message crosses: it counts, records and decides.
-
-A service that has read a whole request lets it `arrive`, notes what it knows about it,
-and hands `cross` the function that applies it::
-
-    crossing = gate.arrive(life, Operation("tools", "charge_card", "o-1"))
-    gate.record(Delivered(...))
-    reply = await gate.cross(crossing, apply)
-
-`cross` returns the reply to send; or raises `Dropped`: the service resets the
-connection without a word, since the life is over or a fault cut it; or raises `Failed`:
-the service answers with the error that the fault names. There are three rules.
-
-1. A fault strikes while the message is held. The agent waits for an answer that will
-   not come, so a kill needs no timer and cannot miss.
-2. The world changes inside the door only, one message at a time. Whoever looks at the
-   world from inside (a snapshot) sees the work of whole messages.
-3. When a life ends, a message that had not passed ``before`` is dropped; one that had
-   is applied, recorded as late, and not answered. A real network does the same.
-
-The gate may not know agents: whoever builds it hands it `end_life` and `strike`. Nor
-does it know services: one that a fault can do something to is the message's `Host`.
-"""
+"""The gate itself: see the package's docstring."""
 
 import asyncio
-import re
-import time
 from collections import Counter
 from collections.abc import Awaitable, Callable, Sequence
 from contextlib import suppress
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from typing import Protocol, TypeVar
 
+from chaoskit.gate.names import FreshNames
+from chaoskit.gate.recorder import Recorder
 from chaoskit.model.address import Address, Edge, Operation
 from chaoskit.model.faults import FaultKind
-from chaoskit.model.history import Cause, Crossed, Event, FaultFired, from_line, to_line
+from chaoskit.model.history import Cause, FaultFired
 from chaoskit.model.schedule import Fault, Schedule
 
 Reply = TypeVar("Reply")
-BLOT = "[canary]"
-"""What stands in a history where the agent let its key out."""
 _DONE_TO_A_HOST = frozenset({FaultKind.RESTART, FaultKind.ROLLBACK, FaultKind.EXPIRE})
 _DONE_TO_THE_AGENT = frozenset(
     {
@@ -92,13 +68,6 @@ class Whose(Protocol):
         """The life that a process is of."""
 
 
-class Sink(Protocol):
-    """Where history lines go as they happen; an open text file is one."""
-
-    def write(self, line: str, /) -> object:
-        """Take one line, its end included."""
-
-
 class Watch(Protocol):
     """Looks at the world while a message is held (see `chaoskit.explore.closure`)."""
 
@@ -124,100 +93,8 @@ class Crossing:
         return Address(self.life, self.operation, self.nth, edge)
 
 
-@dataclass
-class Recorder:
-    """The one writer of a trial's history: numbers, times and writes each event.
-
-    A trial that starts in a restored world goes on with that world's history: give
-    its ``events`` and when it ``began`` on the monotonic clock.
-    """
-
-    sink: Sink | None = None
-    secret: str | None = None
-    events: list[Event] = field(default_factory=list)
-    began: float = field(default_factory=time.monotonic)
-
-    def __call__(self, event: Event) -> Event:
-        """Place the event at the end of the history."""
-        stamp = {"seq": len(self.events), "t": self.seconds()}
-        return self._write(event.model_copy(update=stamp))
-
-    def crossed(
-        self, life: int, address: str, pieces: int | None = None, *, late: bool = False
-    ) -> None:
-        """Place a `Crossed`, made with its number and time: a copy costs more."""
-        seq, t = len(self.events), self.seconds()
-        self._write(Crossed.of(seq, t, life, address, pieces, late=late))
-
-    def place(self, event: Event) -> Event:
-        """Place an event that has its time already."""
-        return self._write(event.model_copy(update={"seq": len(self.events)}))
-
-    def _write(self, placed: Event) -> Event:
-        line = to_line(placed)
-        if self.secret is not None and self.secret in line:
-            line = line.replace(self.secret, BLOT)
-            placed = from_line(line)
-        self.events.append(placed)
-        if self.sink is not None:
-            self.sink.write(line + "\n")
-        return placed
-
-    def seconds(self) -> float:
-        """Seconds since the trial began."""
-        return round(time.monotonic() - self.began, 6)
-
-
-# What is fresh in each run and may stand in a key: UUIDs, ULIDs, clock readings, and
-# long words that mix letters with digits.
-_FRESH = re.compile(
-    r"[0-9a-fA-F]{8}(?:-[0-9a-fA-F]{4}){3}-[0-9a-fA-F]{12}"
-    r"|(?<![0-9A-Za-z])"
-    r"(?:(?=[A-Za-z]*[0-9])[0-9A-Za-z]{16,}|[0-9a-fA-F]{16,}|[0-9]{10,})"
-    r"(?![0-9A-Za-z])"
-)
-
-
-@dataclass
-class FreshNames:
-    """Renames what is fresh in each run, in order of first sight.
-
-    The run's id becomes ``{run}``; words that look random become ``{1}``, ``{2}``, so
-    that the address of a message is the same in every run. A word that stands in
-    ``said``, the scenario's own text, is not fresh however it looks. ``patterns`` are
-    of whole keys, with groups around words known to be fresh (`explore.fresh`).
-    """
-
-    run_id: str
-    known: dict[str, str] = field(default_factory=dict)
-    said: str = ""
-    patterns: tuple[str, ...] = ()
-
-    def __call__(self, text: str) -> str:
-        """The text with its fresh parts renamed."""
-        text = text.replace(self.run_id, "{run}")
-        for pattern in self.patterns:
-            if found := re.fullmatch(pattern, text):
-                text = self._rename_groups(found)
-        return _FRESH.sub(lambda found: self._rename(found[0]), text)
-
-    def _rename(self, word: str) -> str:
-        whole = rf"(?<![0-9A-Za-z]){re.escape(word)}(?![0-9A-Za-z])"
-        if re.search(whole, self.said):
-            return word
-        return self.known.setdefault(word, f"{{{len(self.known) + 1}}}")
-
-    def _rename_groups(self, found: re.Match[str]) -> str:
-        parts, at = [], 0
-        for number in range(1, len(found.groups()) + 1):
-            start, end = found.span(number)
-            parts += [found.string[at:start], self._rename(found[number])]
-            at = end
-        return "".join([*parts, found.string[at:]])
-
-
 class Gate:
-    """See the module's docstring. One gate serves one trial."""
+    """See the package's docstring. One gate serves one trial."""
 
     def __init__(
         self,
