@@ -132,12 +132,13 @@ class Search:
     def _aim(self, baseline: Baseline) -> None:
         """Lay the wanted faults over the crossings that are there."""
         strategy = self._scenario.search.strategy
+        if strategy is not Strategy.REPLAY:
+            self._doubt_powerloss()
         if strategy in (Strategy.REPLAY, Strategy.CLOSURE):
             self._tally.seen = tuple(map(str, baseline.targets))
             return
         strikes = self._strikes.at(baseline.first, baseline.targets)
         self._tally.seen = tuple(dict.fromkeys(str(fault.at) for fault in strikes))
-        self._doubt_powerloss()
         for wanted in self._strikes.homeless(baseline.first, baseline.targets):
             self._tally.doubt(
                 f"no crossing of the fault-free run can take {wanted}: it crosses "
@@ -226,9 +227,9 @@ class Search:
                 f"{self._beyond} worlds in which a promise was already broken were not "
                 "followed further"
             )
-        tested = tally.fired if closure is None else closure.states
+        tested = tally.fired if closure is None else self._searched
         if not tested and not tally.doubts:
-            tally.doubt("no fault fired, so nothing was put to the test")
+            tally.doubt("no fault struck anything, so nothing was put to the test")
 
     def _within_limit(self, visits: Iterable[Visit]) -> Iterator[Pending]:
         """Submit visits until the search has run as many trials as it may."""

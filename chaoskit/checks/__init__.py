@@ -7,7 +7,7 @@ raises all the same has judged nothing: the verdict is inconclusive, with its er
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
 
-from chaoskit.checks import effects, log, progress, transcript
+from chaoskit.checks import effects, log, progress, takeover, transcript
 from chaoskit.checks.causes import linked
 from chaoskit.checks.script import Script
 from chaoskit.model.manifest import Manifest
@@ -56,7 +56,7 @@ def judge(trial: Trial, scenario: Scenario, manifest: Manifest) -> Judgement:
             findings += tuple(CHECKS[promise](trial, scenario, manifest))
         except Exception as error:
             doubts.append(f"the check {promise} crashed: {error!r}")
-    notes: list[str] = []
+    notes = list(filter(None, [takeover.blocked(trial)]))
     asked_for = scenario.promises
     log_matters = asked_for is None or PromiseId.LOG in asked_for
     # A life that is struck early may have had no time to say anything.

@@ -9,6 +9,7 @@ tool as well: a look-up does not show a call that has yet to land.
 
 from collections.abc import Iterator
 
+from chaoskit.checks.held import Held
 from chaoskit.checks.script import Group, Script, asked_turns, open_names
 from chaoskit.model.calls import Identity, identity
 from chaoskit.model.fault_table import AGENT
@@ -17,11 +18,9 @@ from chaoskit.model.history import Asked, Delivered, FaultFired, LifeEnded
 from chaoskit.model.manifest import Guarantee, Manifest
 from chaoskit.model.scenario import ToolClass
 from chaoskit.model.schedule import Fault
+from chaoskit.model.services import EFFECTS
 from chaoskit.model.trial import Trial
 
-EFFECTS = ("tools", "mcp", "smtp")
-"""The services that apply effects."""
-_MAIL = "send"
 Stop = LifeEnded | FaultFired
 """The end of a life, or a pause of it."""
 
@@ -59,22 +58,17 @@ def _hides(fault: Fault) -> bool:
 
 
 def struck_calls(trial: Trial) -> Iterator[tuple[Identity, Fault]]:
-    """The calls one of whose messages was struck by a fault of the service.
-
-    A fault strikes while a message is held: its delivery is the newest of its tool; a
-    mail, which names no tool, is the newest of its life.
-    """
-    newest = dict[tuple[int, str], Identity]()
+    """The calls one of whose messages was struck by a fault of the service."""
+    held = Held()
     for event in trial.history:
         if isinstance(event, Delivered):
-            newest[event.life, event.tool] = newest[event.life, _MAIL] = identity(event)
+            held.see(event)
         elif isinstance(event, FaultFired):
             fault = Fault.parse(event.fault)
-            at = fault.at.operation
-            if fault.kind in AGENT:
+            if fault.kind in AGENT or fault.at.operation.service not in EFFECTS:
                 continue  # the message was answered, or the death counts
-            if at.service in EFFECTS and (call := newest.get((event.life, at.op))):
-                yield call, fault
+            if (delivery := held.by(event.life, fault)) is not None:
+                yield identity(delivery), fault
 
 
 def deaths(

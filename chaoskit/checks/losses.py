@@ -63,7 +63,7 @@ class Losses(tuple[Loss, ...]):
                 _learned(trial, event),
             )
             for event, fault in fired
-            if _forgets(fault, scenario)
+            if not event.idle and _forgets(fault, scenario)
         )
 
     def found_by(self, start: LifeStarted) -> bool:

@@ -10,6 +10,7 @@ to land.
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 
+from chaoskit.checks.held import Held
 from chaoskit.model.address import Edge
 from chaoskit.model.faults import FaultKind
 from chaoskit.model.history import (
@@ -19,13 +20,14 @@ from chaoskit.model.history import (
     Event,
     FaultFired,
     LifeContinued,
+    LifeEnded,
+    LifeStarted,
 )
 from chaoskit.model.schedule import Fault
+from chaoskit.model.services import STORES
 from chaoskit.model.trial import Trial
 
-STORES = ("redis", "postgres", "files")
 _HOLDS = (FaultKind.PAUSE, FaultKind.DELAY)
-_MAIL = "send"
 
 
 @dataclass(frozen=True)
@@ -34,6 +36,33 @@ class Stray:
 
     delivery: Delivered
     since: int
+
+
+def blocked(trial: Trial) -> str:
+    """Why a pause put no takeover to the test, or nothing.
+
+    So it is where all who were to take over died: they may wait for what the paused
+    life holds, a lock of a file or of a row.
+    """
+    ends = {end.life: end for end in trial.of(LifeEnded)}
+    began: list[int] | None = None
+    for event in trial.history:
+        match event:
+            case FaultFired() if Fault.parse(event.fault).kind is FaultKind.PAUSE:
+                began = []
+            case LifeStarted() if began is not None:
+                began.append(event.life)
+            case LifeContinued():
+                if began and all(ends[life].ending == "died" for life in began):
+                    return _BLOCKED
+                began = None
+    return ""
+
+
+_BLOCKED = (
+    "where a life was paused, none that was to take over came to an end: it may wait "
+    "for a lock that the paused one holds; those pauses put no takeover to the test"
+)
 
 
 def strays(trial: Trial) -> tuple[Stray, ...]:
@@ -52,7 +81,7 @@ class _Strays:
     """Which lives cannot know yet, and what each of them has sent last."""
 
     unaware: dict[int, int] = field(default_factory=dict)
-    newest: dict[tuple[int, str], Delivered] = field(default_factory=dict)
+    held: Held = field(default_factory=Held)
 
     def of(self, trial: Trial) -> Iterator[Stray]:
         paused: dict[int, int] = {}
@@ -64,8 +93,7 @@ class _Strays:
                 case LifeContinued():
                     self.unaware[event.life] = paused.get(event.life, event.seq)
                 case Delivered(duplicate=False):
-                    self.newest[event.life, event.tool] = event
-                    self.newest[event.life, _MAIL] = event
+                    self.held.see(event)
                     if event.life in self.unaware:
                         yield Stray(event, self.unaware[event.life])
                 case _ if _tells(event):
@@ -73,7 +101,7 @@ class _Strays:
 
     def _held(self, fired: FaultFired) -> Iterator[Stray]:
         fault = Fault.parse(fired.fault)
-        held = self.newest.get((fired.life, fault.at.operation.op))
+        held = self.held.by(fired.life, fault)
         if fault.kind in _HOLDS and fault.at.edge == Edge.BEFORE and held is not None:
             yield Stray(held, fired.seq)
 

@@ -8,10 +8,8 @@ from functools import cached_property
 from chaoskit.model.address import Address, Operation
 from chaoskit.model.calls import identity
 from chaoskit.model.history import Applied, Asked
+from chaoskit.model.services import STORES
 from chaoskit.model.trial import Trial
-
-# What an agent may do as often as it likes without changing the outcome.
-_MAY_BE_PERIODIC = frozenset({"redis", "postgres", "files"})
 
 
 @dataclass(frozen=True)
@@ -69,7 +67,8 @@ def without_effects(trial: Trial) -> bool:
 
 
 def _may_be_periodic(operation: Operation) -> bool:
-    return operation.service in _MAY_BE_PERIODIC or operation.op.endswith("?")
+    """What an agent may do as often as it likes without changing the outcome."""
+    return operation.service in STORES or operation.op.endswith("?")
 
 
 def _counts(trial: Trial) -> Counter[Operation]:

@@ -12,10 +12,9 @@ from dataclasses import dataclass
 from chaoskit.explore.baseline import Baseline
 from chaoskit.explore.fingerprint import Canon
 from chaoskit.model.address import Edge, Operation
+from chaoskit.model.services import STORES
 from chaoskit.model.state import View
 from chaoskit.model.trial import Trial
-
-STORES = ("redis", "postgres", "files")
 
 Views = Mapping[str, View]
 """What was seen in a run, by address."""

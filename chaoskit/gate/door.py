@@ -54,8 +54,11 @@ class Failed(Exception):
 class Host(Protocol):
     """A service that faults can do something to."""
 
-    async def suffer(self, fault: Fault, crossing: "Crossing") -> None:
-        """Restart, roll back or expire, as the fault says; nothing else crosses."""
+    async def suffer(self, fault: Fault, crossing: "Crossing") -> bool:
+        """Restart, roll back or expire, as the fault says; nothing else crosses.
+
+        Returns False where it found nothing to do.
+        """
 
 
 class Whose(Protocol):
@@ -304,12 +307,8 @@ class Gate:
             return []
         address, life = crossing.at(edge), crossing.life
         faults = self._due(address)
-        ends: list[Exception] = []
-        for fault in faults:
-            self.record(FaultFired(life=life, fault=str(fault)))
-            if end := await self._suffer(fault, crossing, host):
-                ends.append(end)
-        if ends:
+        outcomes = [await self._suffer(fault, crossing, host) for fault in faults]
+        if ends := [outcome for outcome in outcomes if outcome is not None]:
             raise next((e for e in ends if isinstance(e, Dropped)), ends[0])
         if not faults and self._watch is not None and await self._watch(address):
             await self._end(life, "cut")
@@ -320,12 +319,13 @@ class Gate:
         self, fault: Fault, crossing: Crossing, host: Host | None
     ) -> Exception | None:
         """Let one fault strike; returns what becomes of the message, if it ends."""
-        kind = fault.kind
-        if fault.ends_its_life and kind is not FaultKind.KILL_ONE:
-            await self._end(crossing.life, "fault")
+        kind, idle = fault.kind, False
         if kind in _DONE_TO_A_HOST:
             assert host is not None, f"{crossing.operation} has no host for {kind}"
-            await host.suffer(fault, crossing)
+            idle = not await host.suffer(fault, crossing)
+        self.record(FaultFired(life=crossing.life, fault=str(fault), idle=idle))
+        if fault.ends_its_life and kind is not FaultKind.KILL_ONE:
+            await self._end(crossing.life, "fault")
         if kind in _DONE_TO_THE_AGENT:
             assert self._strike is not None, f"nobody is there to {kind} the agent"
             await self._strike(crossing.life, fault)

@@ -118,10 +118,15 @@ _CROSSED = set(Crossed.model_fields)
 
 
 class FaultFired(_Event):
-    """A scheduled fault struck, at its address."""
+    """A scheduled fault struck, at its address.
+
+    ``idle``: it found nothing to do there, as an `expire` of a key that is not there,
+    and so puts nothing to the test.
+    """
 
     kind: Literal["fault"] = "fault"
     fault: str
+    idle: bool = False
 
 
 class Asked(_Event):

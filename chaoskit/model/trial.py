@@ -78,9 +78,10 @@ class Trial:
 
     @cached_property
     def struck(self) -> tuple[Fault, ...]:
-        """The faults that really struck: they fired, and a kill's life died of it."""
+        """The faults that really struck: not idle, and a kill's life died of it."""
         kills = set(self.kills)
-        fired = (Fault.parse(event.fault) for event in self.of(FaultFired))
+        events = (event for event in self.of(FaultFired) if not event.idle)
+        fired = (Fault.parse(event.fault) for event in events)
         return tuple(f for f in fired if not f.ends_its_life or f in kills)
 
     @cached_property

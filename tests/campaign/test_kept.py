@@ -96,6 +96,16 @@ def test_a_torn_write_finds_the_one_that_trusts_its_last_line(kept):
     assert result.report["findings"][0]["schedule"].startswith("tear@0:files.write")
 
 
+@pytest.mark.parametrize("strategy", ["sweep", "closure"])
+def test_a_loss_of_power_without_a_folder_proves_nothing(chaoskit, strategy):
+    """What a database server keeps is not the agent's to sync."""
+    path = ROOT / "scenarios" / "kept" / "postgres.yaml"
+    words = ("--agent", str(path), "--strategy", strategy, *tried("powerloss"))
+    result = chaoskit("run", ROOT / "scenarios" / "kept.yaml", *words)
+    assert result.code == 3, result.stdout + result.stderr
+    assert "there is no such folder" in result.report["doubts"][0]
+
+
 def test_a_state_that_was_read_is_not_yet_one_that_will_stay(chaoskit, tmp_path):
     """What a dead life wrote and did not sync can be read, acted on, and then lost.
 

@@ -9,6 +9,7 @@ from chaoskit.model.address import Operation
 from chaoskit.model.faults import FaultKind
 from chaoskit.model.history import FaultFired
 from chaoskit.model.schedule import Schedule
+from chaoskit.model.trial import Trial
 
 PAY = Operation("tools", "pay", "o-1")
 SET = Operation("redis", "set", "x")
@@ -21,6 +22,7 @@ class House:
 
     def __init__(self, schedule):
         self.deeds = []
+        self.finds_something = True
         names, schedule = FreshNames("run-1"), Schedule.parse(schedule)
         self.gate = Gate(Recorder(), names, schedule, self.end_life, strike=self.strike)
 
@@ -32,6 +34,7 @@ class House:
 
     async def suffer(self, fault, crossing):
         self.deeds.append(f"{fault.kind} of {crossing.operation}")
+        return self.finds_something
 
     async def send(self, operation, life=0):
         crossing = self.gate.arrive(life, operation)
@@ -236,6 +239,18 @@ def test_a_write_is_not_torn_behind_its_last_byte():
     run(scene())
     assert house.deeds == house.fired == []
     assert len(house.gate.unfired) == 1
+
+
+@pytest.mark.parametrize("found", [True, False])
+def test_a_fault_that_finds_nothing_to_do_has_not_struck(found):
+    """It fired, and that is told; but it is no proof of anything."""
+    house = House("expire@0:redis.set[x]#1:before")
+    house.finds_something = found
+    run(house.send(SET))
+    events = tuple(house.gate.record.events)
+    assert [e.idle for e in events if isinstance(e, FaultFired)] == [not found]
+    trial = Trial("t", "run-1", Schedule(), events)
+    assert len(trial.struck) == found
 
 
 def test_a_service_knows_what_it_has_to_be_ready_for():

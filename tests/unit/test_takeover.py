@@ -3,6 +3,7 @@
 import pytest
 
 from chaoskit.checks import effects, progress
+from chaoskit.checks.takeover import blocked
 from chaoskit.model.address import Edge
 from chaoskit.model.faults import FaultKind
 from chaoskit.model.verdict import Severity
@@ -138,3 +139,12 @@ def test_a_queryable_call_is_in_doubt_by_a_pause_alone(told, judged, kind):
     story = story if kind is FaultKind.KILL else story.end("parked", code=75)
     found = judged(story.resume().parks())
     assert broken(found) == ["progress/parks-for-a-reason"]
+
+
+@pytest.mark.parametrize("ending", ["died", "done"])
+def test_a_takeover_that_never_came_to_an_end_is_noted(told, ending):
+    """All who took over may have waited for a lock that the paused life holds."""
+    story = told().ask(0).cross(*STATE).struck(FaultKind.PAUSE).resume()
+    story.end(ending, code=1 if ending == "died" else 0).continued()
+    trial = story.ask(1, "0.0").end("done", code=0).over("done").trial()
+    assert bool(blocked(trial)) == (ending == "died")

@@ -20,7 +20,7 @@ to the second). Volumes that the image declares are handed on. A run is told by 
 CHAOSKIT_RUN_ID; the next run starts from the image, and the disk of the one before is
 removed then, or at the end.
 
-Everything has the label `chaoskit.campaign`; `docker_leftovers.py` removes by it what
+Everything has the label `chaoskit.campaign`; `leftovers` removes by it what
 is left of a campaign, however that ended. With it a worker's death takes its containers
 along only then: docker's processes are not our children.
 """

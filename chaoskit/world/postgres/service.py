@@ -131,7 +131,7 @@ class Postgres(Lobby):
         with reaching():
             return await self._started.state.view()
 
-    async def suffer(self, fault: Fault, crossing: Crossing) -> None:
+    async def suffer(self, fault: Fault, crossing: Crossing) -> bool:
         """See `chaoskit.gate.Host`: restart, or forget the last commits.
 
         Other sessions that are in a transaction end with the commits that are
@@ -140,13 +140,14 @@ class Postgres(Lobby):
         del crossing
         if fault.kind is FaultKind.RESTART:
             await self._restart()
-        elif fault.kind is FaultKind.ROLLBACK:
-            assert self._trial is not None
-            kept = self._trial.kept
-            count = min(int(fault.chosen or 1), len(kept))
-            if count:
-                await self.restore(kept[-count])
-                del kept[-count:]
+            return True
+        assert self._trial is not None
+        kept = self._trial.kept
+        count = min(int(fault.chosen or 1), len(kept))
+        if count:
+            await self.restore(kept[-count])
+            del kept[-count:]
+        return count > 0
 
     async def _give_back(self) -> None:
         if self._up is None:

@@ -39,10 +39,10 @@ class Message:
         )
         return b"".join(self._replies)
 
-    async def suffer(self, fault: Fault, crossing: Crossing) -> None:
+    async def suffer(self, fault: Fault, crossing: Crossing) -> bool:
         """See `chaoskit.gate.Host`."""
         key = self._step.meaning.raw_key
-        await self._store.suffer(fault, self._upstream.known, key)
+        return await self._store.suffer(fault, self._upstream.known, key)
 
     async def failure(self, fault: Fault) -> bytes:
         """The error that a fault asks for, behind what is answered before it."""

@@ -31,22 +31,23 @@ class Past:
         if not self._seen or _commands(now, self._seen[-1]):
             self._seen.append(now)
 
-    async def forget(self, writes: int) -> None:
+    async def forget(self, writes: int) -> bool:
         """Return to the state before that many of the last writes.
 
-        Where there were fewer, to the state before the first.
+        Where there were fewer, to the state before the first; False if there was none.
         """
         now = await self._look()
         before = [seen for seen in self._seen if seen[0] <= now[0]]
         if before and not _commands(now, before[-1]):
             before.pop()
         if not before:
-            return
+            return False
         commands = _commands(now, before[-min(writes, len(before))])
         *_, done = await self._state.link.do(("MULTI",), *commands, ("EXEC",))
         for value in done:
             if isinstance(value, Refusal):
                 raise value
+        return True
 
     async def _look(self) -> tuple[float, Snapshot]:
         return time.monotonic(), await self._state.snapshot()

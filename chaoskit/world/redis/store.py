@@ -120,18 +120,21 @@ class Store:
 
     async def suffer(
         self, fault: Fault, client: Client | None, key: bytes | None
-    ) -> None:
-        """See the module's docstring. The message is of a client, and about a key."""
-        match fault.kind:
-            case FaultKind.RESTART:
-                await self._restart()
-            case FaultKind.ROLLBACK:
-                await self._roll_back(writes(fault))
-            case FaultKind.EXPIRE:
-                if fault.argument is not None:
-                    key = meant(fault.argument, self._gate.names)
-                if key is not None and client is not None:
-                    await self._expire(client.number, key)
+    ) -> bool:
+        """See the module's docstring. The message is of a client, and about a key.
+
+        Returns False where there was nothing to forget.
+        """
+        if fault.kind is FaultKind.RESTART:
+            await self._restart()
+            return True
+        if fault.kind is FaultKind.ROLLBACK:
+            return await self._roll_back(writes(fault))
+        if fault.argument is not None:
+            key = meant(fault.argument, self._gate.names)
+        if key is None or client is None:
+            return False
+        return await self._expire(client.number, key)
 
     def error(self, name: str, *, transaction: bool) -> bytes:
         """An error as this server would word it."""
@@ -155,19 +158,23 @@ class Store:
             unwritten = re.search(rb"aof_buffer_length:(\d+)", told)
             waits = unwritten is not None and int(unwritten[1]) > 0
 
-    async def _roll_back(self, writes: int) -> None:
+    async def _roll_back(self, writes: int) -> bool:
         assert self.past is not None, "it was not due when the trial began"
-        await self.past.forget(writes)
+        forgot = await self.past.forget(writes)
         if not self._gate.expects(FaultKind.ROLLBACK, SERVICE):
             self.past = None
+        return forgot
 
-    async def _expire(self, number: int, key: bytes) -> None:
+    async def _expire(self, number: int, key: bytes) -> bool:
         link = self.state.link
         (clients,) = await link.do(("CLIENT", "LIST"))
         asked = ("PEXPIRE", key, 1), ("EXISTS", key)
-        *_, exists = await link.do(("SELECT", _database(clients, number)), *asked)
+        *_, was_there, exists = await link.do(
+            ("SELECT", _database(clients, number)), *asked
+        )
         while exists:  # until a millisecond has passed; asking lets the server see it
             (exists,) = await link.do(("EXISTS", key))
+        return bool(was_there)
 
     async def _renew(self, keeps: str | None) -> None:
         """A fresh server, where the last one kept something, or this one is to."""

@@ -10,6 +10,7 @@ from pathlib import Path
 import pytest
 from redis import exceptions
 
+from chaoskit.model.history import FaultFired
 from chaoskit.wire.redis.errors import ERRORS
 from chaoskit.world.redis import Redis
 from chaoskit.world.redis.link import link
@@ -409,3 +410,21 @@ async def test_a_transaction_expires_the_first_key_it_writes(trial):
         async with redis.pipeline() as pipe:
             assert await pipe.get("j").set("k", "v").set("l", "v").execute()
         assert await redis.keys("*") == ["l"]
+
+
+@pytest.mark.parametrize(
+    "schedule",
+    [
+        "expire(nobody)@0:redis.set[k]#1:after",
+        "expire@0:redis.set[k]#1:before",
+        "rollback@0:redis.del[k]#1:after",
+    ],
+)
+async def test_a_fault_that_finds_nothing_to_forget_is_idle(trial, schedule):
+    """A key that is not there, and a write that changed nothing."""
+    async with trial(schedule) as bench:
+        redis = bench.connect()
+        await (redis.delete("k") if "del" in schedule else redis.set("k", "v"))
+        events = bench.gate.record.events
+        fired = [event for event in events if isinstance(event, FaultFired)]
+        assert [event.idle for event in fired] == [True]
