@@ -14,6 +14,10 @@ VARIABLE = "CHAOSKIT_MARK_FD"
 
 async def _opened(marks, gate, scenario):
     await marks.start()
+    return await _next_trial(marks, gate, scenario)
+
+
+async def _next_trial(marks, gate, scenario):
     await marks.reset(gate, scenario)
     assert await marks.open(0) == {}
     line = socket.socket(fileno=os.dup(marks.inherited(0)[VARIABLE]))
@@ -118,3 +122,21 @@ async def test_the_function_does_nothing_elsewhere_and_waits_here(
 def test_a_name_is_one_line(name):
     with pytest.raises(ValueError, match="expected one line of text"):
         chaoskit.mark(name)
+
+
+async def test_the_same_schedule_gives_the_same_crossings(make_gate, make_scenario):
+    """A hundred times: what was killed at its mark, and what got its answer."""
+    marks, scenario, seen = Marks(), make_scenario(), set()
+    await marks.start()
+    for _ in range(100):
+        gate = make_gate("kill@0:marks.mark[save]#2:before")
+        with await _next_trial(marks, gate, scenario) as line:
+            for name in (b"save", b"load"):
+                await _say(line, name + b"\n")
+                assert len(await _hear(line)) == 1
+            await _say(line, b"save\n")
+            await gate.record.sink.seen("fault")
+        told = [event.model_copy(update={"t": 0}) for event in gate.record.events]
+        seen.add(repr(told))
+    await marks.stop()
+    assert len(seen) == 1
