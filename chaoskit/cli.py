@@ -33,7 +33,7 @@ from chaoskit.loading import (
     Loaded,
     load_scenario,
     schema,
-    unfit_for_a_kept_disk,
+    unfit,
 )
 from chaoskit.model.manifest import Store
 from chaoskit.model.scenario import Strategy, fault_flaw, search_flaws
@@ -274,7 +274,7 @@ def _fits_together(loaded: Loaded) -> None:
     scenario = loaded.scenario
     for flaw in search_flaws(scenario.search.strategy, scenario.faults):
         raise typer.BadParameter(f"expected {flaw.expected}; {flaw.hint}")
-    if why := unfit_for_a_kept_disk(scenario, loaded.manifest):
+    if why := unfit(scenario, loaded.manifest):
         raise typer.BadParameter(why)
 
 
@@ -282,14 +282,23 @@ def _options(
     loaded: Loaded, out: Path | None, jobs: int | None, **more: Any
 ) -> Options:
     store = loaded.manifest.store
+    if jobs is not None and jobs > 1 and _has_a_port(loaded):
+        raise typer.BadParameter(
+            "expected --jobs 1: the manifest's `ready` names a port, and on one port "
+            "only one trial at a time can have an agent listen"
+        )
     # A replay must not destroy the campaign whose report asked for it.
     suffix = "-replay" if "schedules" in more else ""
     return Options(
         out=out or Path("chaoskit-out") / f"{loaded.scenario.name}{suffix}",
-        jobs=jobs or jobs_by_default(store),
+        jobs=jobs or (1 if _has_a_port(loaded) else jobs_by_default(store)),
         server_url=given_server(store),
         **more,
     )
+
+
+def _has_a_port(loaded: Loaded) -> bool:
+    return any(process.ready for _, process in loaded.manifest.fleet)
 
 
 def _overrides(agent: Path | None, store: Store | None) -> tuple[str, ...]:

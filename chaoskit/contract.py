@@ -10,7 +10,7 @@ import sys
 from collections.abc import Iterable, Iterator, Mapping
 from enum import StrEnum
 from types import ModuleType
-from typing import Any, get_args
+from typing import Annotated, Any, get_args, get_origin
 
 from pydantic import BaseModel
 from pydantic.fields import FieldInfo
@@ -19,7 +19,7 @@ from pydantic_core import PydanticUndefined
 from chaoskit import __version__
 from chaoskit.checks import CHECKS
 from chaoskit.checks.effects import allowance
-from chaoskit.loading.later import CHOICES, KEYS
+from chaoskit.loading.later import CHOICES
 from chaoskit.model.commands import PLACEHOLDERS
 from chaoskit.model.fault_table import FAULTS
 from chaoskit.model.faults import Cell, Empty, FaultKind
@@ -74,6 +74,7 @@ def _sections() -> Iterator[str]:
     yield "Placeholders in commands and in `env`:"
     yield _table(("placeholder", "is"), _braced(PLACEHOLDERS))
     yield _LIVES
+    yield _LONG_LIVED
     yield "## 2. The world: what the child finds in its environment"
     yield _table(("variable", "service", "is"), _variables())
     yield _ENVIRONMENT
@@ -126,6 +127,26 @@ Logs are JSON objects with an `event` or a `level`, one a line, on either output
 The final answer is the last line of standard output, of the life that ends `done`,
 that is neither empty nor a log line."""
 
+_LONG_LIVED = """\
+A long-lived agent has no `start`: its `processes` are there before the run and after
+it. All of them are started, in order; `submit` hands them the run; `status` is asked
+until it prints `done` or `failed`, or `parked` with nothing open that is to come. A
+process that dies is started again at once, whatever it exited with; `submit` is made
+again until it exits 0, and `answer` where whoever brought it died and the run is still
+parked at that gate: both must bear it. `status` is a look: what it does is counted
+nowhere, and no fault meets it. At the end every process gets SIGTERM and its grace;
+that it ends by it, in its own way or by the signal, is expected. After `done` all are
+started once more, and must find nothing to do; `status` must go on to say `done`, and
+what it prints on the next line is the final answer. `closure` is for agents that are
+started for each run, as restoring a world restores no process that remembers it.
+
+Every process is a life with a number of its own in the history, where `process` says
+which one it is: `worker.2`, `submit`. Limits: `life_seconds` is for `submit`, `answer`
+and `status`, and how long nothing may happen but polls before the run counts as one
+that never ends; deaths that no fault caused count against `max_lives`. A lease must
+outlast the harness's looks at the world, some ten milliseconds for each message of a
+fault-free run. A log line of a process that names no run is of none, and not judged."""
+
 _ENVIRONMENT = """\
 `REDIS_URL`, `DATABASE_URL` and `CHAOSKIT_STATE_DIR` are there for an agent whose
 `store` is of that kind (`files` and `sqlite` are both a folder; a database in it is
@@ -163,7 +184,17 @@ counts from 1 within life, service, operation and key. In keys the run's id is w
 `{run}`, and words that are fresh in each run `{1}`, `{2}` in order of first sight;
 characters that the address itself needs are percent-encoded. A schedule joins faults
 with ` + `. An operation whose number differs between two fault-free runs, without
-changing the outcome, is periodic: faults strike at its first occurrence only."""
+changing the outcome, is periodic: faults strike at its first occurrence only, and at
+those that change something where both runs agree which these are.
+
+Of a long-lived agent the life of an address is the generation: 0 until the first death
+of any of its processes, then 1, and so on, whoever sends the message; `nth` counts over
+all of them. So an address does not depend on which of two workers took the run. What
+changed nothing in Redis or PostgreSQL, a claim that another had won say, has no number
+of its own and no `after`: the next one that tries has its number. A fault strikes the
+process that sent the message. A `pause` stops that one, and no new one is started for
+it: it goes on when the others have had the run end or park, or nothing has happened
+for `life_seconds`, and is ended once it has nothing to do any more."""
 
 _EDGES = (
     ("`before`", "The request is whole; nothing is applied."),
@@ -187,10 +218,11 @@ to do (an `expire` of a key that is not there) is `idle` and counts as not hit."
 _LEFT = """\
 `report.json` and `report.txt`; `trials.jsonl`, a line for each trial with its schedule,
 outcome and findings; and under `trials/` a folder for each trial: `schedule.txt`, the
-agent's output by life (`life-0.out`, `life-0.err`), and `history.jsonl`, one event a
-line, written as it happens. Every event has `seq`, its place; `t`, seconds since the
-trial began; and `life`. In a closure a trial starts in a restored world: its history
-begins with the events that led there, and there is no output of those lives."""
+agent's output by life (`life-0.out`, `life-0.err`; of a long-lived agent
+`life-0-worker.1.out`, and `status.out` of its last look), and `history.jsonl`, one
+event a line, written as it happens. Every event has `seq`, its place; `t`, seconds
+since the trial began; and `life`. In a closure a trial starts in a restored world: its
+history begins with the events that led there, and there is no output of those lives."""
 
 _ALL_HAVE = ("seq", "t", "life")
 
@@ -234,9 +266,11 @@ def _rows(model: type[BaseModel], prefix: str) -> Iterator[tuple[str, str, str]]
     for name, field in model.model_fields.items():
         path = f"{prefix}{field.alias or name}"
         yield f"`{path}`", _default(field), field.description or ""
-        inner = _model_of(field.annotation)
+        inner, named = _model_of(field.annotation), _named_model_of(field.annotation)
         if inner is not None:
             yield from _rows(inner, f"{path}.")
+        elif named is not None:
+            yield from _rows(named, f"{path}.NAME.")
 
 
 def _model_of(annotation: Any) -> type[BaseModel] | None:
@@ -244,6 +278,16 @@ def _model_of(annotation: Any) -> type[BaseModel] | None:
     options = (annotation, *get_args(annotation))
     models = [o for o in options if inspect.isclass(o) and issubclass(o, BaseModel)]
     return models[0] if len(models) == 1 else None
+
+
+def _named_model_of(annotation: Any) -> type[BaseModel] | None:
+    """The model that a field holds many of, each with a name."""
+    for option in (annotation, *get_args(annotation)):
+        if get_origin(option) is Annotated:
+            return _named_model_of(get_args(option)[0])
+        if get_origin(option) is dict:
+            return _model_of(get_args(option)[1])
+    return None
 
 
 def _default(field: FieldInfo) -> str:
@@ -312,8 +356,6 @@ def _later() -> Iterator[str]:
     for choice in CHOICES.values():
         if choice.later:
             yield f"{choice.called}: {', '.join(choice.later)}"
-    for model, keys in KEYS.items():
-        yield f"keys of a {model.__name__.lower()}: {', '.join(keys)}"
 
 
 def _braced(names: Mapping[str, str]) -> Iterator[tuple[str, str]]:

@@ -182,7 +182,7 @@ def _launcher(setup: Setup) -> Launcher:
     fork = manifest.fork
     assert fork is not None
     return ForkLauncher(
-        python=fill_text(manifest.start[0], {"python": sys.executable}),
+        python=fill_text(manifest.program, {"python": sys.executable}),
         preload=fork.preload,
         call=fork.call,
         cwd=setup.agent_folder,

@@ -1,138 +1,211 @@
-"""The command line: start a run, or go on with it.
+"""The command line: one life of one run, or one part of a fleet.
 
-    python -m reference_agent --task ID --goal TEXT [--resume]
+    python -m reference_agent --task ID --goal TEXT [--resume | --answer TEXT]
+    python -m reference_agent submit --task ID --goal TEXT
+    python -m reference_agent worker
+    python -m reference_agent answer --task ID --answer TEXT
+    python -m reference_agent status | inspect --task ID
 
-A task id names one run. Where that run has a checkpoint, both forms go on from it: a
-supervisor that only knows the start command must not clobber a run that is half done.
-`--resume` says that a checkpoint is expected; without one the agent says so and starts.
+A task id names one run. Where that run has a checkpoint, both ways to start go on from
+it: a supervisor that only knows the start command must not clobber a run that is half
+done. `--resume` says that a checkpoint is expected; without one the agent says so and
+starts.
 
-Exit codes: 0 the run is done, its answer is the last line of standard output; 75 it is
-parked; 65 it gave up for good; 69 the store cannot be reached, so start it again later;
-64 the caller must change something. Reasons go to standard error.
+Exit codes: 0 it is done, and the answer is the last line of standard output; 75 it is
+parked; 65 it gave up for good; 69 start it again later, since the store cannot be
+reached or another process has the run; 64 the caller must change something; 128+n it
+was asked to end by signal n, and can go on. Reasons go to standard error.
 """
 
-import os
+import json
 import sys
 from argparse import ArgumentParser, Namespace
+from collections.abc import Callable
 from contextlib import closing
-from dataclasses import dataclass
 
-from reference_agent import checkpoint, loop, transitions
-from reference_agent.checkpoint import UnreadableCheckpoint
+from reference_agent import one_shot, owner, tool_clients
 from reference_agent.logs import Log
-from reference_agent.loop import Services
-from reference_agent.model_client import OpenAIModel
-from reference_agent.redis_store import DAY_SECONDS, RedisStore
+from reference_agent.loop import HeldByAnother, Services
+from reference_agent.model_client import OpenAIModel, WrongEndpoints
+from reference_agent.one_shot import UsageError
 from reference_agent.state import State, Status
-from reference_agent.store import StoreUnavailable
-from reference_agent.tool_client import HttpTools
-from reference_agent.tools import TOOLS
+from reference_agent.stop import Stop
+from reference_agent.stores import DAY_SECONDS, STORES, MissingSetting, open_store
+from reference_agent.stores.base import (
+    Fenced,
+    Store,
+    StoreUnavailable,
+    UnreadableCheckpoint,
+)
+from reference_agent.transitions import Reply
+from reference_agent.worker import Worker
 
-USAGE, UNREACHABLE = 64, 69
+LEASE_SECONDS = 180.0
+"""A move is at most a pause and a call, of a minute each."""
+
+POLL_SECONDS = 0.25
+USAGE, LATER = 64, 69
 EXITS = {Status.DONE: 0, Status.PARKED: 75, Status.FAILED: 65}
 
 
-class UsageError(Exception):
-    """The caller must change something."""
+ASKING = ("run", "worker")
+"""The modes that need a model; the others do without its settings."""
 
 
-@dataclass(frozen=True)
-class Nowhere:
-    """The place of a run whose checkpoint cannot be read, as far as it is known."""
+class Nobody:
+    """A `Model` for those who ask nothing."""
 
-    run_id: str
-    step: int
-    checkpoint_id: int
+    endpoints = 0
+
+    def ask(self, *_: object, **__: object) -> Reply:
+        """Never called."""
+        raise AssertionError("this mode asks nothing")
 
 
 def main() -> int:
-    """One life of one run; returns its exit code."""
+    """One process of the agent, by the words in `sys.argv`; returns its exit code."""
     options = _options()
     log = Log(sys.stderr)
     try:
-        return _live(options, log)
+        store = open_store(options.store, ttl_seconds=options.ttl_seconds)
+        with closing(store):
+            return MODES[options.mode](options, _services(options, store, log))
     except UnreadableCheckpoint as error:
-        place = Nowhere(options.task, error.step, error.checkpoint_id)
-        log(place, "run.end", "error", status=Status.FAILED)
+        log.unreadable(options.task, error)
         reason = f"the checkpoint cannot be used and was left as it is: {error}"
         return _say(options, reason, EXITS[Status.FAILED])
     except StoreUnavailable as error:
-        return _say(options, f"the store cannot be reached: {error}", UNREACHABLE)
-    except UsageError as error:
+        return _say(options, f"the store cannot be reached: {error}", LATER)
+    except (HeldByAnother, Fenced):
+        return _say(options, "another process has the run", LATER)
+    except (UsageError, MissingSetting, WrongEndpoints) as error:
         return _say(options, str(error), USAGE)
 
 
 def _options() -> Namespace:
-    parser = ArgumentParser(prog="reference_agent", description="One life of one run.")
-    parser.add_argument("--task", required=True, help="the run's id")
+    parser = ArgumentParser(prog="reference_agent", description=__doc__)
+    parser.add_argument("mode", nargs="?", default="run", choices=tuple(MODES))
+    parser.add_argument("--task", default="", help="the run's id")
     parser.add_argument("--goal", help="what it is for; needed to start")
     parser.add_argument("--resume", action="store_true", help="expect a checkpoint")
-    parser.add_argument(
-        "--ttl-seconds", type=int, default=DAY_SECONDS, help="of a checkpoint (a day)"
+    parser.add_argument("--answer", help="a person's, to the open question")
+    parser.add_argument("--gate", help="the key of the question that is meant")
+    parser.add_argument("--store", default="redis", choices=tuple(STORES))
+    parser.add_argument("--tools", default="http", choices=("http", "mcp"))
+    parser.add_argument("--mail", default="http", choices=("http", "smtp"))
+    parser.add_argument("--stream", action="store_true", help="have replies streamed")
+    parser.add_argument("--ttl-seconds", type=int, default=DAY_SECONDS)
+    parser.add_argument("--lease-seconds", type=float, default=LEASE_SECONDS)
+    parser.add_argument("--poll-seconds", type=float, default=POLL_SECONDS)
+    options = parser.parse_args()
+    if not options.task and options.mode != "worker":
+        parser.error("--task says which run is meant")
+    return options
+
+
+def _services(options: Namespace, store: Store, log: Log) -> Services:
+    tools = tool_clients.tool_table(mail=options.mail)
+    offers = [tool.offer() for tool in tools.values()]
+    return Services(
+        store=store,
+        model=OpenAIModel(offers, stream=options.stream)
+        if options.mode in ASKING
+        else Nobody(),
+        tool_service=tool_clients.connect(tools=options.tools, mail=options.mail),
+        tools=tools,
+        log=log,
+        stop=Stop(),
+        owner=owner.me(),
+        lease_seconds=options.lease_seconds,
     )
-    return parser.parse_args()
 
 
-def _live(options: Namespace, log: Log) -> int:
-    with closing(
-        RedisStore(_env("REDIS_URL"), ttl_seconds=options.ttl_seconds)
-    ) as store:
-        services = Services(
-            store=store,
-            model=OpenAIModel(
-                os.environ.get("OPENAI_MODEL", "gpt-4.1"),
-                [tool.offer() for tool in TOOLS.values()],
-            ),
-            tool_service=HttpTools(_env("CHAOSKIT_TOOLS_URL")),
-            tools=TOOLS,
-            log=log,
+def _run(options: Namespace, services: Services) -> int:
+    """One life of one run."""
+    services.stop.listen()
+    if options.answer is not None:
+        one_shot.answer(options.task, options.answer, options.gate, services)
+    if options.resume and services.store.load(options.task) is None:
+        _say(options, "there is no checkpoint to resume from: starting fresh")
+    state = one_shot.go_on(options.task, options.goal, services)
+    return _finish(state, options, services)
+
+
+def _finish(state: State, options: Namespace, services: Services) -> int:
+    if state.status is Status.RUNNING:
+        return _say(
+            options, "asked to end; it can be resumed", 128 + services.stop.asked_by
         )
-        return _finish(loop.run(_enter(options, services), services), options, log)
-
-
-def _enter(options: Namespace, services: Services) -> State:
-    """The run as it was found, or a new one."""
-    document = services.store.load(options.task)
-    if document is None:
-        return _begin(options, services)
-    state = transitions.resumed(checkpoint.load(document))
-    if options.goal is not None and options.goal != state.goal:
-        raise UsageError("this task id belongs to a run with another goal")
-    services.log(state, "run.resume", phase=state.phase, prompt_hash=state.prompt_hash)
-    return state
-
-
-def _begin(options: Namespace, services: Services) -> State:
-    if options.goal is None:
-        raise UsageError("there is no checkpoint, and without --goal nothing to start")
-    state = transitions.begin(options.task, options.goal)
-    if options.resume:
-        services.log(state, "checkpoint.missing", "warning")
-        _say(options, "there is no checkpoint to resume from: starting fresh", 0)
-    services.log(state, "run.start")
-    return loop.save(state, services)
-
-
-def _finish(state: State, options: Namespace, log: Log) -> int:
-    log(state, "run.end", status=state.status, reason=state.reason)
     if state.status is Status.DONE:
         print(state.answer)
-    elif state.reason is not None:
-        _say(options, f"{state.status}: {state.reason}", EXITS[state.status])
+    elif state.resume_at is not None:
+        _say(options, "it waits for its time")
+    elif (question := one_shot.question(state)) is not None:
+        _say(options, f"it waits for a person: {question}")
+    else:
+        _say(options, f"{state.status}: {state.reason}")
     return EXITS[state.status]
 
 
-def _env(name: str) -> str:
-    if value := os.environ.get(name):
-        return value
-    raise UsageError(f"{name} is not set")
+def _submit(options: Namespace, services: Services) -> int:
+    one_shot.submit(options.task, options.goal, services)
+    return 0
 
 
-def _say(options: Namespace, reason: str, code: int) -> int:
+def _answer(options: Namespace, services: Services) -> int:
+    if options.answer is None:
+        raise UsageError("--answer says what the person's answer is")
+    one_shot.answer(options.task, options.answer, options.gate, services)
+    return 0
+
+
+def _work(options: Namespace, services: Services) -> int:
+    services.stop.listen()
+    Worker(services, options.poll_seconds).work()
+    return 0
+
+
+def _status(options: Namespace, services: Services) -> int:
+    try:
+        state = one_shot.find(options.task, services)
+    except UnreadableCheckpoint as error:
+        _say(options, f"the checkpoint cannot be used: {error}")
+        print(Status.FAILED)
+        return 0
+    print(state.status)
+    if state.status is Status.DONE:
+        print(state.answer)
+    elif (question := one_shot.question(state)) is not None:
+        _say(options, f"it waits for a person: {question}")
+    return 0
+
+
+def _inspect(options: Namespace, services: Services) -> int:
+    """What the next life would read back, for a harness that checks it."""
+    state = one_shot.find(options.task, services)
+    fields = {
+        "checkpoint_id": state.checkpoint_id,
+        "status": state.status,
+        "transcript": state.messages,
+    }
+    print(json.dumps(fields))
+    return 0
+
+
+def _say(options: Namespace, reason: str, code: int = 0) -> int:
     """Words for a person, beside the log; passes the exit code on."""
-    print(f"run {options.task}: {reason}", file=sys.stderr)
+    print(f"run {options.task}: {reason}", file=sys.stderr, flush=True)
     return code
 
+
+MODES: dict[str, Callable[[Namespace, Services], int]] = {
+    "run": _run,
+    "submit": _submit,
+    "worker": _work,
+    "answer": _answer,
+    "status": _status,
+    "inspect": _inspect,
+}
 
 if __name__ == "__main__":
     sys.exit(main())

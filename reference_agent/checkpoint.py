@@ -1,4 +1,4 @@
-"""State <-> JSON: a checkpoint is read back exactly as it was written, or refused.
+"""State <-> document: a checkpoint is read back exactly as it was written, or refused.
 
 Damage must never pass for a first run, nor be repaired by guessing: every field is
 checked against the type that `state` declares for it.
@@ -6,47 +6,33 @@ checked against the type that `state` declares for it.
 
 import json
 from collections.abc import Mapping
-from dataclasses import asdict, is_dataclass
+from dataclasses import fields, is_dataclass
 from enum import StrEnum
 from hashlib import sha256
 from types import UnionType
 from typing import Any, cast, get_args, get_origin, get_type_hints
 
 from reference_agent.state import SCHEMA, State
+from reference_agent.stores.base import Document, UnreadableCheckpoint
 
 
-class UnreadableCheckpoint(Exception):
-    """A checkpoint is there and cannot be used; it must stay as it is."""
-
-    def __init__(self, reason: str, *, step: int = 0, checkpoint_id: int = 0) -> None:
-        super().__init__(reason)
-        self.step = step
-        self.checkpoint_id = checkpoint_id
+def dump(state: State) -> Document:
+    """The state as what JSON can hold."""
+    return cast("Document", _plain(state))
 
 
-def dump(state: State) -> str:
-    """The state as JSON, in ASCII. Raises ValueError for what JSON cannot hold."""
-    return json.dumps(asdict(state), allow_nan=False, separators=(",", ":"))
-
-
-def load(document: bytes | str) -> State:
-    """The state that `dump` wrote. Raises UnreadableCheckpoint for anything else."""
-    try:
-        fields = json.loads(document)
-    except (ValueError, RecursionError) as error:
-        raise UnreadableCheckpoint("it is not JSON; was it cut off?") from error
-    if not isinstance(fields, dict):
-        raise UnreadableCheckpoint("it is JSON, but not an object")
-    if fields.get("schema") != SCHEMA:
+def load(document: Document) -> State:
+    """The state that `dump` made. Raises UnreadableCheckpoint for anything else."""
+    if document.get("schema") != SCHEMA:
         raise _unreadable(
-            fields,
-            f"its schema is {fields.get('schema')!r} and this agent reads {SCHEMA}; "
+            document,
+            f"its schema is {document.get('schema')!r} and this agent reads {SCHEMA}; "
             "resume it with the version that wrote it",
         )
     try:
-        return cast("State", _read(State, fields, "$"))
+        return cast("State", _read(State, document, "$"))
     except (TypeError, ValueError) as error:
-        raise _unreadable(fields, str(error)) from error
+        raise _unreadable(document, str(error)) from error
 
 
 def fingerprint(value: object) -> str:
@@ -54,11 +40,20 @@ def fingerprint(value: object) -> str:
     return sha256(json.dumps(value, sort_keys=True).encode()).hexdigest()[:16]
 
 
-def _unreadable(fields: Mapping[str, Any], reason: str) -> UnreadableCheckpoint:
+def _plain(value: Any) -> Any:
+    """Our own types as JSON has them; what came from JSON is left as it is."""
+    if isinstance(value, tuple):
+        return [_plain(item) for item in value]
+    if is_dataclass(value):
+        return {each.name: _plain(getattr(value, each.name)) for each in fields(value)}
+    return value.value if isinstance(value, StrEnum) else value
+
+
+def _unreadable(document: Mapping[str, Any], reason: str) -> UnreadableCheckpoint:
     known = {
         name: value
         for name in ("step", "checkpoint_id")
-        if type(value := fields.get(name)) is int
+        if type(value := document.get(name)) is int
     }
     return UnreadableCheckpoint(reason, **known)
 

@@ -5,8 +5,11 @@ content goes in, only its hashes: a goal, a reply or a result may hold what is p
 """
 
 import json
+from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import Protocol, TextIO
+
+from reference_agent.stores.base import UnreadableCheckpoint
 
 
 class Place(Protocol):
@@ -25,6 +28,15 @@ class Place(Protocol):
         """The newest durable one, 0 before the first."""
 
 
+@dataclass(frozen=True)
+class Nowhere:
+    """The place of a run whose checkpoint cannot be read, as far as it is known."""
+
+    run_id: str
+    step: int
+    checkpoint_id: int
+
+
 class Log:
     """Writes lines as they happen: what a killed process logged is there."""
 
@@ -35,7 +47,7 @@ class Log:
         self, place: Place, event: str, level: str = "info", **fields: object
     ) -> None:
         line = {
-            "time": now(),
+            "time": timestamp(),
             "level": level,
             "event": event,
             "run_id": place.run_id,
@@ -46,7 +58,12 @@ class Log:
         self._stream.write(json.dumps(line) + "\n")
         self._stream.flush()
 
+    def unreadable(self, run_id: str, error: UnreadableCheckpoint) -> None:
+        """A run that fails although its checkpoint cannot say so."""
+        place = Nowhere(run_id, error.step, error.checkpoint_id)
+        self(place, "run.end", "error", status="failed")
 
-def now() -> str:
+
+def timestamp() -> str:
     """The time, ISO 8601 in UTC."""
     return datetime.now(UTC).isoformat()

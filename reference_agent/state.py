@@ -8,18 +8,20 @@ from dataclasses import dataclass
 from enum import StrEnum
 from typing import Any
 
-SCHEMA = 1
+SCHEMA = 2
 """Raise it with every change of the fields below: old checkpoints are then refused."""
 
 
 class Phase(StrEnum):
-    """Where the state machine stands. The last three are ends."""
+    """Where the state machine stands. The last two are ends."""
 
     START = "start"  # accepted, nothing asked yet
     CALL_LLM = "call_llm"  # the model is to be asked
     PARSE = "parse"  # its reply is stored, and not yet acted on
+    INTEND = "intend"  # the pending call was surely not sent, and is to be announced
     TOOL = "tool"  # the pending call is to be made: this checkpoint is its intent
-    REVIEW = "review"  # a person must look
+    WAIT = "wait"  # the pending call is a wait, until `resume_at`
+    REVIEW = "review"  # a person must answer, or look what became of the pending call
     DONE = "done"
     ERROR = "error"
 
@@ -31,6 +33,10 @@ class Status(StrEnum):
     PARKED = "parked"
     DONE = "done"
     FAILED = "failed"
+
+
+CALLING = (Phase.INTEND, Phase.TOOL, Phase.WAIT, Phase.REVIEW)
+"""The phases that have a pending call."""
 
 
 @dataclass(frozen=True)
@@ -69,7 +75,10 @@ class ModelCall:
 
 @dataclass(frozen=True)
 class State:
-    """One run. `step` counts questions to the model, `checkpoint_id` counts saves."""
+    """One run. `step` counts questions to the model, `checkpoint_id` counts saves.
+
+    Times are seconds since the epoch, by the store's clock.
+    """
 
     run_id: str
     goal: str
@@ -79,6 +88,7 @@ class State:
     checkpoint_id: int = 0
     updated_at: str = ""  # ISO 8601, UTC
     messages: tuple[dict[str, Any], ...] = ()
+    replied_at: float = 0.0  # when the newest reply came, if it asks to wait
     prompt_hash: str = ""  # of the question that is being asked
     pending: Call | None = None  # the call whose intent is recorded
     doubt: bool = False  # the pending call may have been sent before
@@ -86,13 +96,18 @@ class State:
     completed: tuple[Completed, ...] = ()
     model_calls: tuple[ModelCall, ...] = ()
     attempts: int = 0  # failed attempts at the outside call of this phase
+    retry_at: float = 0.0  # the next attempt comes no earlier
+    endpoint: int = 0  # which of the model's endpoints is asked
+    resume_at: float | None = None  # when the pending wait is over
     answer: str | None = None
     reason: str | None = None  # why it is parked or failed
     schema: int = SCHEMA
 
     def __post_init__(self) -> None:
         """A state that could not go on must neither be saved nor be read back."""
-        if self.phase is Phase.TOOL and self.pending is None:
-            raise ValueError("in phase tool without a pending call")
+        if self.phase in CALLING and not self.pending:
+            raise ValueError(f"in phase {self.phase} without a pending call")
+        if self.phase is Phase.WAIT and self.resume_at is None:
+            raise ValueError("in phase wait without a time to go on")
         if self.phase is Phase.PARSE and not self.messages:
             raise ValueError("in phase parse without a reply")

@@ -44,6 +44,11 @@ class Tool:
         }
 
 
+ASK_HUMAN, WAIT = "ask_human", "wait"
+"""Served by the agent itself: a human gate, and a wait that survives a restart."""
+
+WAIT_SECONDS_MAX = 366 * 24 * 60 * 60
+
 TEXT = {"type": "string"}
 CENTS = {"type": "integer", "description": "An amount in cents"}
 DATE = {"type": "string", "description": "A day, as YYYY-MM-DD"}
@@ -66,6 +71,8 @@ _ALL = (
         "Send a mail.",
         {"to": TEXT, "subject": TEXT, "body": TEXT},
     ),
+    Tool(ASK_HUMAN, Promise.READ, "Ask a person, and wait.", {"question": TEXT}),
+    Tool(WAIT, Promise.READ, "Wait so long.", {"seconds": {"type": "number"}}),
     Tool("send_fax", Promise.BLIND, "Send a fax.", {"to": TEXT, "body": TEXT}),
 )
 

@@ -7,14 +7,22 @@ them after each outside call and saves what it returns.
 import json
 from collections.abc import Container
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import Any, cast
 from urllib.parse import quote
 
 from reference_agent.checkpoint import fingerprint
 from reference_agent.state import Call, Completed, ModelCall, Phase, State, Status
+from reference_agent.tools import ASK_HUMAN, WAIT, WAIT_SECONDS_MAX
 
 ATTEMPTS_MAX = 5
-"""Failed attempts at one outside call after which the run gives up."""
+"""Failed attempts at one outside call, or at one endpoint, after which it is no use."""
+
+LIVES_MAX = 10
+"""Lives that may be lost over one checkpoint; then the run is set aside."""
+
+BACKOFF_SECONDS = 0.25
+PAUSE_SECONDS_MAX = 60.0
+"""Nobody is waited for longer, whatever it asks: a lease must outlast a move."""
 
 
 @dataclass(frozen=True)
@@ -42,24 +50,26 @@ def begin(run_id: str, goal: str) -> State:
 
 def resumed(state: State) -> State:
     """A state as it was found: nobody knows whether its pending call was sent."""
-    return replace(state, doubt=state.pending is not None)
+    return replace(state, doubt=state.phase is Phase.TOOL)
 
 
 def asking(state: State) -> State:
     """The next question, announced by its hash."""
-    return replace(
-        state,
-        phase=Phase.CALL_LLM,
-        step=state.step + 1,
-        prompt_hash=fingerprint(state.messages),
-        pending=None,
-        doubt=False,
-        attempts=0,
-    )
+    step, asked = state.step + 1, fingerprint(state.messages)
+    return _anew(state, phase=Phase.CALL_LLM, step=step, prompt_hash=asked)
 
 
-def answered(state: State, reply: Reply) -> State:
-    """The reply, kept before anything is done about it: it is not asked for again."""
+def asks_to_wait(reply: Reply) -> bool:
+    """Whether the time at which the reply came matters: a wait counts from it."""
+    calls = reply.message.get("tool_calls", ())
+    return any(call["function"]["name"] == WAIT for call in calls)
+
+
+def answered(state: State, reply: Reply, now: float = 0.0) -> State:
+    """The reply, kept before anything is done about it: it is not asked for again.
+
+    ``now`` only matters where it asks to wait.
+    """
     paid = ModelCall(
         state.step,
         state.prompt_hash,
@@ -72,7 +82,9 @@ def answered(state: State, reply: Reply) -> State:
         phase=Phase.PARSE,
         messages=(*state.messages, reply.message),
         model_calls=(*state.model_calls, paid),
+        replied_at=now,
         attempts=0,
+        retry_at=0.0,
     )
 
 
@@ -102,18 +114,89 @@ def recorded(state: State, call: Call, outcome: Outcome) -> State:
     )
 
 
-def attempt_failed(state: State, reason: str, *, sent: bool) -> State:
-    """One more failed attempt, or the end. `sent`: the service may have acted."""
+def attempt_failed(
+    state: State,
+    reason: str,
+    *,
+    sent: bool,
+    now: float,
+    retry_after: float | None = None,
+) -> State:
+    """One more failed attempt, or the end. `sent`: the service may have acted.
+
+    The wait doubles with each attempt, and is never shorter than the service asked for.
+    """
     attempts = state.attempts + 1
-    counted = replace(state, attempts=attempts, doubt=state.doubt or sent)
+    pause = max(BACKOFF_SECONDS * 2 ** (attempts - 1), retry_after or 0.0)
+    counted = replace(
+        state,
+        attempts=attempts,
+        retry_at=now + min(pause, PAUSE_SECONDS_MAX),
+        doubt=state.doubt or sent,
+    )
     if attempts < ATTEMPTS_MAX:
         return counted
     return failed(counted, f"gave up after {attempts} attempts: {reason}")
 
 
+def fallen_back(state: State) -> State:
+    """The same question to the next endpoint, from the first attempt on."""
+    return replace(state, endpoint=state.endpoint + 1, attempts=0, retry_at=0.0)
+
+
+def announced(state: State) -> State:
+    """The intent of the pending call: stored before anything is sent."""
+    return _anew(state, phase=Phase.TOOL, pending=state.pending)
+
+
+def withdrawn(state: State) -> State:
+    """As we leave it to others: what we announced and did not send is in no doubt."""
+    unsent = state.phase is Phase.TOOL and not state.doubt
+    return replace(state, phase=Phase.INTEND) if unsent else state
+
+
+def waiting(state: State) -> State:
+    """The pending call is a wait: it counts from the reply that asked for it, however
+    many lives are lost before this is stored."""
+    assert state.pending is not None, "a wait is a call"
+    until = state.replied_at + state.pending.arguments["seconds"]
+    return replace(state, phase=Phase.WAIT, status=Status.PARKED, resume_at=until)
+
+
+def woken(state: State) -> State:
+    """The pending wait is over."""
+    assert state.pending is not None, "a wait is a call"
+    return recorded(state, state.pending, Outcome("The time is over.", applied=True))
+
+
 def parked(state: State, reason: str) -> State:
-    """It stops, and a person must look."""
+    """It stops, and a person must answer or look."""
     return replace(state, phase=Phase.REVIEW, status=Status.PARKED, reason=reason)
+
+
+def reviewed(state: State, answer: str) -> State:
+    """A person has answered. Raises ValueError for an answer that decides nothing.
+
+    To a gate any answer will do, and the model reads it. For a call in doubt a person
+    has looked, and says `done` or `not done`.
+    """
+    call = state.pending
+    assert call is not None, "a run in review has a pending call"
+    if call.tool == ASK_HUMAN:
+        return withdrawn(recorded(state, call, Outcome(answer, applied=True)))
+    if answer == "done":
+        outcome = Outcome("It was done; a person has looked.", applied=True)
+        return withdrawn(recorded(state, call, outcome))
+    if answer == "not done":
+        return _anew(state, phase=Phase.INTEND, pending=call)
+    raise ValueError(f"say 'done' or 'not done' of {call.tool}, not {answer!r}")
+
+
+def set_aside(state: State, takes: int) -> State:
+    """It was taken too often where it stands, and whoever took it is gone; others
+    should not wait for it."""
+    what = state.pending.tool if state.pending else state.phase
+    return failed(state, f"set aside: {takes - 1} lives were lost at {what}")
 
 
 def failed(state: State, reason: str) -> State:
@@ -136,14 +219,22 @@ def key_for(run_id: str, turn: int, position: int, tool: str) -> str:
 def _next_call(state: State) -> State:
     if not state.queue:
         return asking(state)
-    return replace(
-        state,
-        phase=Phase.TOOL,
-        pending=state.queue[0],
-        queue=state.queue[1:],
-        doubt=False,
-        attempts=0,
-    )
+    call, *later = state.queue
+    return announced(replace(state, pending=call, queue=tuple(later)))
+
+
+def _anew(state: State, **changes: Any) -> State:
+    """Running, with nothing left over from the call before."""
+    cleared = {
+        "status": Status.RUNNING,
+        "pending": None,
+        "doubt": False,
+        "attempts": 0,
+        "retry_at": 0.0,
+        "resume_at": None,
+        "reason": None,
+    }
+    return replace(state, **(cleared | changes))
 
 
 def _call(
@@ -153,13 +244,28 @@ def _call(
     # A name that the model made up goes no further: keys and logs hold no content.
     tool = name if name in known_tools else "unknown"
     arguments = _arguments(wanted["function"]["arguments"])
-    problem = None
-    if name not in known_tools:
-        problem = "there is no such tool"
-    elif arguments is None:
-        problem = "the arguments are not a JSON object"
     key = key_for(state.run_id, state.step, position, tool)
+    problem = _problem(name, arguments, known_tools)
     return Call(wanted["id"], tool, arguments or {}, key, problem)
+
+
+def _problem(
+    name: str, arguments: dict[str, Any] | None, known_tools: Container[str]
+) -> str | None:
+    """Why a call cannot be made: the model reads it, and may put it right."""
+    if name not in known_tools:
+        return "there is no such tool"
+    if arguments is None:
+        return "the arguments are not a JSON object"
+    if name == WAIT and not _is_wait(arguments.get("seconds")):
+        return f"seconds must be a number from 0 to {WAIT_SECONDS_MAX}"
+    return None
+
+
+def _is_wait(seconds: object) -> bool:
+    return (
+        type(seconds) in (int, float) and 0 <= cast(float, seconds) <= WAIT_SECONDS_MAX
+    )
 
 
 def _arguments(text: str) -> dict[str, Any] | None:

@@ -9,7 +9,13 @@ from openai import DefaultHttpxClient
 
 import reference_agent.__main__
 
-LATE = ("openai.resources.chat.chat", "anyio", "jiter", "encodings.idna")
+LATE = (
+    *("openai.resources.chat.chat", "anyio", "jiter", "encodings.idna"),
+    *("anyio._backends._asyncio", "anyio.streams.stapled", "concurrent.futures.thread"),
+    *("reference_agent.stores.redis_snapshots", "reference_agent.stores.redis_log"),
+    *("reference_agent.stores.sqlite", "reference_agent.stores.postgres"),
+    *("reference_agent.stores.files", "reference_agent.tool_clients.http"),
+)
 
 for name in LATE:
     import_module(name)

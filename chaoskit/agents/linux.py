@@ -106,11 +106,20 @@ def below(pid: int) -> Iterator[Process]:
 
 def is_running(pid: int) -> bool:
     """Whether any thread of it is on a processor, or waits for one."""
+    return b"R" in _states(pid)
+
+
+def is_at_work(pid: int) -> bool:
+    """Whether any thread of it runs, or would if a processor or a disk were free."""
+    return bool({b"R", b"D"} & _states(pid))
+
+
+def _states(pid: int) -> set[bytes]:
     try:
         threads = os.listdir(f"/proc/{pid}/task")
     except _GONE:
-        return False
-    return any(_state(pid, thread) == b"R" for thread in threads)
+        return set()
+    return {_state(pid, thread) for thread in threads}
 
 
 def _state(pid: int, thread: str) -> bytes:

@@ -78,12 +78,13 @@ class Search:
         self._tally.baseline = baseline
         if self._is_yardstick(baseline):
             self._causes_of_clean_run = frozenset(self._tally.shown)
-            self._aim(baseline)
             views = (_views(pair[0]), _views(pair[1]))
             run_ids = (baseline.first.run_id, baseline.second.run_id)
             self._canon = self._learn(baseline, views, run_ids)
             self._tally.volatile = self._canon.volatile
             steady = steadiness(baseline, views, self._canon)
+            baseline = replace(baseline, changing=steady.changing)
+            self._aim(baseline)
             self._heed(steady)
             self._explore(self._explorer(pair[0]), baseline)
         if self._scenario.search.strategy is not Strategy.REPLAY:

@@ -78,7 +78,12 @@ class Tally:
     def _add_finding(self, trial: Trial, finding: Finding) -> None:
         """Keep the smallest schedule for each cause."""
         struck = tuple(fired.seq for fired in trial.of(FaultFired))
-        new = Shown(finding, trial.schedule, trial.name, struck_at=struck)
+        hit = tuple(
+            trial.processes[fired.life]
+            for fired in trial.of(FaultFired)
+            if fired.life in trial.processes
+        )
+        new = Shown(finding, trial.schedule, trial.name, struck_at=struck, hit=hit)
         old = self.shown.get(finding.cause)
         if old is None:
             self.shown[finding.cause] = new
@@ -157,6 +162,6 @@ def _unreal_kills(trial: Trial) -> Iterator[str]:
         if by_fault and end.signal != SIGKILL:
             how = f"signal {end.signal}" if end.code is None else f"code {end.code}"
             yield (
-                f"life {end.life} of trial {trial.name} was to be killed and ended "
-                f"with {how} before that came"
+                f"{trial.spoken(end.life)} of trial {trial.name} was to be killed and "
+                f"ended with {how} before that came"
             )

@@ -41,7 +41,7 @@ def _causes(
 def _comes_from(finding: Finding, other: Finding, trial: Trial) -> bool:
     cause, of = other.requirement, finding.requirement
     if cause == _AGAIN and finding.promise == "effects":
-        return any(trial.history[seq].life == trial.again for seq in finding.events)
+        return any(trial.history[seq].life in trial.again for seq in finding.events)
     if cause == _SAME_CALL.get(of):
         return finding.subject == other.subject
     if cause == _SAME_TOOL.get(of):

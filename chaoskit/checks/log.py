@@ -16,7 +16,7 @@ from pydantic import JsonValue
 from chaoskit.checks.log_content import discreet
 from chaoskit.checks.log_lines import about, finding, meaning, shown
 from chaoskit.checks.losses import Losses
-from chaoskit.model.history import LifeEnded, LifeStarted, Logged
+from chaoskit.model.history import LifeContinued, LifeEnded, LifeStarted, Logged
 from chaoskit.model.manifest import Manifest
 from chaoskit.model.scenario import Scenario
 from chaoskit.model.trial import Trial
@@ -44,6 +44,11 @@ def _ids_of(manifest: Manifest) -> tuple[str, str, str]:
     return names.run_id, names.step, names.checkpoint_id
 
 
+def _is_of_no_run(trial: Trial, line: Logged, manifest: Manifest) -> bool:
+    """A worker has more to say than of this run."""
+    return trial.is_fleet and line.entry.get(manifest.log.run_id) is None
+
+
 def check(trial: Trial, scenario: Scenario, manifest: Manifest) -> Iterator[Finding]:
     """Judge the log lines of one trial, over its lives, in their order."""
     if silent(trial, manifest):
@@ -59,12 +64,14 @@ def _ids(trial: Trial, manifest: Manifest) -> Iterator[Finding]:
     names = manifest.log
     for line in trial.of(Logged):
         wanted = _ids_of(manifest)
+        if _is_of_no_run(trial, line, manifest):
+            continue
         missing = [name for name in wanted if line.entry.get(name) is None]
         if missing:
             yield finding(
                 "log/ids-on-every-line",
-                f"A log line of life {line.life} has no {' and no '.join(missing)}: "
-                f"{shown(line)}",
+                f"A log line of {trial.spoken(line.life)} has no "
+                f"{' and no '.join(missing)}: {shown(line)}",
                 expected=list(wanted),
                 observed=missing,
                 subject=str(line.entry.get(names.event)),
@@ -74,7 +81,8 @@ def _ids(trial: Trial, manifest: Manifest) -> Iterator[Finding]:
         if line.entry[names.run_id] != trial.run_id:
             yield finding(
                 "log/ids-on-every-line",
-                f"A log line of life {line.life} names another run: {shown(line)}",
+                f"A log line of {trial.spoken(line.life)} names another run: "
+                f"{shown(line)}",
                 expected=trial.run_id,
                 observed=line.entry[names.run_id],
                 subject=str(line.entry.get(names.event)),
@@ -85,7 +93,7 @@ def _ids(trial: Trial, manifest: Manifest) -> Iterator[Finding]:
 
 def _rising(trial: Trial, scenario: Scenario, manifest: Manifest) -> Iterator[Finding]:
     name = manifest.log.checkpoint_id
-    newest, losses = _Newest(name), Losses.of(trial, scenario)
+    newest, losses = _Newest(name, _Order(trial)), Losses.of(trial, scenario)
     for line in trial.of(Logged):
         value = line.entry.get(name)
         if value is None:
@@ -100,10 +108,12 @@ def _rising(trial: Trial, scenario: Scenario, manifest: Manifest) -> Iterator[Fi
                 lines=[line],
             )
             return
+        if _is_of_no_run(trial, line, manifest):
+            continue
         before = newest.before(line)
         if before is not None and value < newest.id_of(before):
             if not losses.explain(trial, before.life, line.life):
-                yield _fallen(name, before, line)
+                yield _fallen(trial, name, before, line)
                 return
             newest.lines.clear()
         newest.take(line)
@@ -114,6 +124,7 @@ class _Newest:
     """The newest checkpoint that was logged, by life and stream."""
 
     name: str
+    order: "_Order"
     lines: dict[tuple[int, str], Logged] = field(default_factory=dict)
 
     def id_of(self, line: Logged) -> int:
@@ -123,13 +134,14 @@ class _Newest:
         """The line with the newest checkpoint that surely came earlier.
 
         Not one of a later life: that took over while this one was paused, and what this
-        one still says is of a checkpoint that it knew.
+        one still says is of a checkpoint that it knew. So it is where lives run side by
+        side.
         """
         earlier = (
             each
             for each in self.lines.values()
-            if each.life < line.life
-            or (each.life == line.life and each.stream == line.stream)
+            if (each.life == line.life and each.stream == line.stream)
+            or self.order.surely(each.life, line.life)
         )
         return max(earlier, key=self.id_of, default=None)
 
@@ -137,11 +149,28 @@ class _Newest:
         self.lines[line.life, line.stream] = line
 
 
-def _fallen(name: str, before: Logged, line: Logged) -> Finding:
+class _Order:
+    """Which of two lives was surely first: of those side by side none was."""
+
+    def __init__(self, trial: Trial) -> None:
+        self._is_fleet = trial.is_fleet
+        self._began = {start.life: start.seq for start in trial.of(LifeStarted)}
+        self._ended = {end.life: end.seq for end in trial.of(LifeEnded)}
+
+    def surely(self, one: int, other: int) -> bool:
+        """Whether all that one life wrote came before all that the other did."""
+        if not self._is_fleet:
+            return one < other
+        never = float("inf")
+        return self._ended.get(one, never) < self._began.get(other, -1)
+
+
+def _fallen(trial: Trial, name: str, before: Logged, line: Logged) -> Finding:
     was, now = before.entry[name], line.entry[name]
+    one, other = trial.spoken(before.life), trial.spoken(line.life)
     return finding(
         "log/checkpoint-ids-never-fall",
-        f"The {name} fell from {was} (life {before.life}) to {now} (life {line.life}): "
+        f"The {name} fell from {was} in {one} to {now} in {other}: "
         "a later line must name the newest durable checkpoint.",
         expected=f"at least {was}",
         observed=now,
@@ -152,6 +181,7 @@ def _fallen(name: str, before: Logged, line: Logged) -> Finding:
 def _intents(trial: Trial, manifest: Manifest) -> Iterator[Finding]:
     intents: defaultdict[JsonValue, list[Logged]] = defaultdict(list)
     results: list[Logged] = []
+    order = _Order(trial)
     for line in trial.of(Logged):
         if isinstance(line.entry.get(manifest.log.call), str | int):
             if meaning(line, manifest) == "intent":
@@ -160,11 +190,11 @@ def _intents(trial: Trial, manifest: Manifest) -> Iterator[Finding]:
                 results.append(line)
     for result in results:
         call = result.entry[manifest.log.call]
-        if not any(_may_precede(intent, result) for intent in intents[call]):
+        if not any(_may_precede(intent, result, order) for intent in intents[call]):
             yield finding(
                 "log/intent-before-result",
-                f"The log has a result of the call {call!r} (life {result.life}) and "
-                "no intent before it.",
+                f"The log has a result of the call {call!r} "
+                f"({trial.spoken(result.life)}) and no intent before it.",
                 expected="an intent, then its result",
                 observed=shown(result),
                 subject=str(result.entry.get(manifest.log.event)),
@@ -173,20 +203,24 @@ def _intents(trial: Trial, manifest: Manifest) -> Iterator[Finding]:
             return
 
 
-def _may_precede(one: Logged, other: Logged) -> bool:
-    """Nobody knows how the two streams of a life were interleaved."""
+def _may_precede(one: Logged, other: Logged, order: _Order) -> bool:
+    """Nobody knows how the two streams of a life, or two lives, were interleaved."""
     if one.life != other.life:
-        return one.life < other.life
+        return not order.surely(other.life, one.life)
     return one.stream != other.stream or one.seq < other.seq
 
 
 def _closed(trial: Trial, manifest: Manifest) -> Iterator[Finding]:
     """Starts that a life left open although it ended by itself and was the last."""
+    for life in _last_lives(trial):
+        yield from _left_open(trial, manifest, life)
+
+
+def _left_open(trial: Trial, manifest: Manifest, life: int) -> Iterator[Finding]:
     started: Counter[str] = Counter()
     newest: dict[str, Logged] = {}
-    last_life = _last_life(trial)
     for line in trial.of(Logged):
-        if line.life != last_life:
+        if line.life != life or _is_of_no_run(trial, line, manifest):
             continue
         kind, what = meaning(line, manifest), about(line, manifest)
         if kind == "start":
@@ -198,8 +232,8 @@ def _closed(trial: Trial, manifest: Manifest) -> Iterator[Finding]:
         if count:
             yield finding(
                 "log/starts-are-closed",
-                f"{what or 'A'} start in the log of life {last_life} is closed by no "
-                "end, and no later life began.",
+                f"{what or 'A'} start in the log of {trial.spoken(life)} is closed by "
+                "no end, and no later life began.",
                 expected="an end for each start",
                 observed=shown(newest[what]),
                 subject=what,
@@ -207,14 +241,23 @@ def _closed(trial: Trial, manifest: Manifest) -> Iterator[Finding]:
             )
 
 
-def _last_life(trial: Trial) -> int | None:
+def _last_lives(trial: Trial) -> list[int]:
     """The last life before the run ended, if it was the one to end it.
 
-    A run that parks has not ended: what it started is still open.
+    A run that parks has not ended: what it started is still open. Of many processes it
+    is the last life of each, but for one that was paused, as others had gone on, and
+    one that the signal ended, which is how it was stopped.
     """
     lives = [e for e in trial.of(LifeStarted) if e.purpose != "again"]
+    last = {start.process: start.life for start in lives}
     ends = {end.life: end for end in trial.of(LifeEnded)}
-    if not lives or lives[-1].life not in ends:
-        return None
-    end = ends[lives[-1].life]
-    return end.life if end.ending in ("done", "failed") else None
+    paused = {event.life for event in trial.of(LifeContinued)}
+    if trial.is_fleet and trial.ended.outcome not in ("done", "failed"):
+        return []
+    return [
+        life
+        for life in last.values()
+        if life in ends
+        and ends[life].ending in ("done", "failed")
+        and not (trial.is_fleet and (life in paused or ends[life].code is None))
+    ]

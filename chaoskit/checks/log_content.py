@@ -34,8 +34,8 @@ def discreet(trial: Trial, scenario: Scenario, manifest: Manifest) -> Iterator[F
             if found := _quoted(text, secret):
                 yield finding(
                     "log/no-content",
-                    f"A log line of life {line.life} at level {level} holds message "
-                    f"content ({found!r}...); log a hash of it.",
+                    f"A log line of {trial.spoken(line.life)} at level {level} holds "
+                    f"message content ({found!r}...); log a hash of it.",
                     expected=f"at most {CONTENT_LENGTH_MAX} characters of any message",
                     observed=text[:80],
                     subject=str(line.entry.get(manifest.log.event)),

@@ -75,8 +75,11 @@ class Losses(tuple[Loss, ...]):
     def explain(self, trial: Trial, since: int, life: int) -> bool:
         """Whether a life may know less than one knew that is not older than ``since``.
 
-        One that reads its store while it runs may learn of a loss at once.
+        One that reads its store while it runs may learn of a loss at once; so may all
+        that run side by side.
         """
+        if trial.is_fleet:
+            return bool(self)
         start = next(e for e in trial.of(LifeStarted) if e.life == life)
         return any(
             loss.is_found_by(start) or loss.life == life

@@ -3,7 +3,8 @@
 It must end within its lives and seconds: done; parked only for a reason; failed only
 for a cause that is allowed. A call whose result has gone to the model is not delivered
 again. A wait is neither cut short nor begun anew. Resumed once more after ``done``, the
-agent asks nothing and does nothing.
+agent asks nothing and does nothing; and the status of one that is long-lived stays as
+it is.
 """
 
 from collections import Counter
@@ -16,7 +17,14 @@ from chaoskit.checks.takeover import sent_unaware
 from chaoskit.checks.waits import waits
 from chaoskit.model.calls import identity, spoken
 from chaoskit.model.faults import FaultKind
-from chaoskit.model.history import Asked, Delivered, FaultFired, LifeEnded, LifeStarted
+from chaoskit.model.history import (
+    Asked,
+    Delivered,
+    FaultFired,
+    LifeEnded,
+    LifeStarted,
+    StatusSeen,
+)
 from chaoskit.model.manifest import Manifest
 from chaoskit.model.scenario import Scenario, WaitTurn
 from chaoskit.model.schedule import Fault
@@ -30,15 +38,21 @@ PROMISE = "progress"
 def check(trial: Trial, scenario: Scenario, manifest: Manifest) -> Iterator[Finding]:
     """Judge how the run went on and how it ended."""
     script, losses = Script(scenario), Losses.of(trial, scenario)
-    yield from _ending(trial, script, manifest)
+    yield from _ending(trial, script, manifest, losses)
     yield from _delivered_again(trial, script, losses)
     yield from waits(trial, scenario)
     yield from _past_the_end(trial, scenario)
     yield from _after_done(trial, losses)
+    if not losses:
+        yield from _stays_over(trial)
 
 
-def _ending(trial: Trial, script: Script, manifest: Manifest) -> Iterator[Finding]:
+def _ending(
+    trial: Trial, script: Script, manifest: Manifest, losses: Losses
+) -> Iterator[Finding]:
     ended = trial.ended
+    # What a store has forgotten may be past all recovery: then to say so is right.
+    may_fail = bool(losses) or _may_fail(trial, script, manifest)
     if ended.outcome == "endless" and not never_let_to_end(trial, script):
         yield _ended_badly(
             trial, "progress/ends", f"The run never ends: {ended.reason}"
@@ -48,7 +62,7 @@ def _ending(trial: Trial, script: Script, manifest: Manifest) -> Iterator[Findin
         if not waits and not calls_in_doubt(trial, script, manifest, parked=True):
             message = "The run parked with no open gate, no wait and no call in doubt"
             yield _ended_badly(trial, "progress/parks-for-a-reason", message)
-    elif ended.outcome == "failed" and not _may_fail(trial, script, manifest):
+    elif ended.outcome == "failed" and not may_fail:
         yield _ended_badly(trial, "progress/fails-for-a-reason", _why_not(trial))
 
 
@@ -83,7 +97,7 @@ _CLOCK_SET_BACK = (
 
 def _struck_to_the_end(trial: Trial) -> bool:
     """Whether a fault that strikes in every life struck until the time was up."""
-    ends = sorted(trial.of(LifeEnded), key=lambda end: end.seq)
+    ends = [end for end in trial.of(LifeEnded) if end.cause != "stopped"]
     everywhere = any(fault.at.life is None for fault in trial.schedule.faults)
     if len(ends) > 1 and _had_no_time(ends[-1], trial):
         ends.pop()
@@ -139,7 +153,7 @@ def _attempts_at_one_call(trial: Trial, script: Script) -> int:
 
 
 def _ended_badly(trial: Trial, requirement: str, message: str) -> Finding:
-    lives = [end for end in trial.of(LifeEnded) if end.cause != "fault"]
+    lives = [end for end in trial.of(LifeEnded) if _tells_why(trial, end)]
     last = lives[-1] if lives else None
     ended = trial.ended
     return Finding(
@@ -152,6 +166,13 @@ def _ended_badly(trial: Trial, requirement: str, message: str) -> Finding:
     )
 
 
+def _tells_why(trial: Trial, end: LifeEnded) -> bool:
+    """Whether the run ended as it did with that life, or for the same reason."""
+    if trial.is_fleet:
+        return end.cause in ("itself", "limit") and end.ending == "died"
+    return end.cause != "fault"
+
+
 def _last_words(end: LifeEnded | None) -> str:
     if end is None:
         return ""
@@ -162,7 +183,8 @@ def _last_words(end: LifeEnded | None) -> str:
     else:
         how = f"exited with {end.code}"
     said = "".join(f"\n    {line}" for line in end.tail) or " nothing"
-    return f" Life {end.life} {how}; its log is {end.output}; it last said:{said}"
+    name = f" ({end.process})" if end.process else ""
+    return f" Life {end.life}{name} {how}; its log is {end.output}; it last said:{said}"
 
 
 def _delivered_again(trial: Trial, script: Script, losses: Losses) -> Iterator[Finding]:
@@ -184,7 +206,7 @@ def _delivered_again(trial: Trial, script: Script, losses: Losses) -> Iterator[F
             case Asked(problem=None):
                 issued = max(issued, event.turn)
                 carried |= set(event.carried)
-        if not isinstance(event, Delivered) or event.life == trial.again:
+        if not isinstance(event, Delivered) or event.life in trial.again:
             continue
         group = script.groups.get(identity(event))
         if group is None or group.identity in told or event.seq in unaware:
@@ -192,17 +214,17 @@ def _delivered_again(trial: Trial, script: Script, losses: Losses) -> Iterator[F
         calls = {name_of(call) for call in group.calls if call.turn <= issued}
         if calls and calls <= carried:
             told.add(group.identity)
-            yield _again(event, group)
+            yield _again(event, group, trial.spoken(event.life))
 
 
-def _again(event: Delivered, group: Group) -> Finding:
+def _again(event: Delivered, group: Group, life: str) -> Finding:
     return Finding(
         PROMISE,
         "progress/not-again",
-        f"{spoken(event.tool, event.args)} was delivered again in life "
-        f"{event.life}, after a request to the model had carried its result.",
+        f"{spoken(event.tool, event.args)} was delivered again in {life}, after a "
+        "request to the model had carried its result.",
         expected="no delivery of a call that the model has the result of",
-        observed=f"a delivery in life {event.life}",
+        observed=f"a delivery in {life}",
         subject=str(group),
         events=(event.seq,),
     )
@@ -210,12 +232,13 @@ def _again(event: Delivered, group: Group) -> Finding:
 
 def _past_the_end(trial: Trial, scenario: Scenario) -> Iterator[Finding]:
     for asked in trial.of(Asked):
-        if asked.past_end and asked.life != trial.again:
+        if asked.past_end and asked.life not in trial.again:
             yield Finding(
                 PROMISE,
                 "progress/stops-at-the-end",
-                f"Life {asked.life} asked the model again after its last word: the "
-                f"script ends at turn {len(scenario.llm.script) - 1}.",
+                f"{trial.spoken(asked.life).capitalize()} asked the model again after "
+                "its last word: the script ends at turn "
+                f"{len(scenario.llm.script) - 1}.",
                 expected="no request after the last turn",
                 observed=f"turn {asked.turn}",
                 events=(asked.seq,),
@@ -231,15 +254,39 @@ def _after_done(trial: Trial, losses: Losses) -> Iterator[Finding]:
     did = [
         event
         for event in trial.history
-        if isinstance(event, Asked | Delivered) and event.life == trial.again
+        if isinstance(event, Asked | Delivered) and event.life in trial.again
     ]
-    ends = (end for end in trial.of(LifeEnded) if end.life == trial.again)
-    end = next(ends, None)
     if did:
         what = ", ".join(map(_deed, did))
-        yield _not_idle(what, f"it {what}", tuple(event.seq for event in did))
-    elif end is not None and end.ending != "done":
-        yield _not_idle(end.ending, _last_words(end).strip(), (end.seq,))
+        yield _not_idle(trial, what, f"it {what}", tuple(event.seq for event in did))
+        return
+    ends = (end for end in trial.of(LifeEnded) if end.life in trial.again)
+    for end in (end for end in ends if end.ending != "done"):
+        yield _not_idle(trial, end.ending, _last_words(end).strip(), (end.seq,))
+        return
+
+
+def _stays_over(trial: Trial) -> Iterator[Finding]:
+    """A long-lived agent goes on to say how the run has ended, whatever happens.
+
+    What a store forgot may be done again, and says so meanwhile.
+    """
+    over: StatusSeen | None = None
+    for seen in trial.of(StatusSeen):
+        if over is not None and seen.status != over.status:
+            now = seen.status or f"nothing that is a status: {seen.said}"
+            yield Finding(
+                PROMISE,
+                "progress/stays-over",
+                f"The run's status was {over.status}, and then {now}: once a run is "
+                "over it stays so.",
+                expected=over.status,
+                observed=seen.status,
+                events=(over.seq, seen.seq),
+            )
+            return
+        if seen.status in ("done", "failed"):
+            over = seen
 
 
 def _deed(event: Asked | Delivered) -> str:
@@ -248,13 +295,16 @@ def _deed(event: Asked | Delivered) -> str:
     return f"called {spoken(event.tool, event.args)}"
 
 
-def _not_idle(observed: str, story: str, events: tuple[int, ...]) -> Finding:
+def _not_idle(
+    trial: Trial, observed: str, story: str, events: tuple[int, ...]
+) -> Finding:
+    how = "wait for other runs" if trial.is_fleet else "exit with 0"
     return Finding(
         PROMISE,
         "progress/resume-after-done",
-        "Resumed once more after it was done, the agent must exit with 0, ask nothing "
+        f"Resumed once more after it was done, the agent must {how}, ask nothing "
         f"and do nothing; {story}",
-        expected="exit 0, no request, no call",
+        expected=f"to {how}, no request, no call",
         observed=observed,
         events=events,
     )

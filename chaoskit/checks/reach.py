@@ -102,7 +102,9 @@ class Reach:
             if (sent.tool, sent.args) == (applied.tool, applied.args)
         )
         first = min(made, default=applied.seq)
-        start = next(starts)
+        start = next(starts, None)
+        if start is None:  # a look of the harness's own
+            return False
         return first < start.seq and self._losses.found_by(start)
 
 

@@ -22,6 +22,7 @@ from chaoskit.model.history import (
     LifeContinued,
     LifeEnded,
     LifeStarted,
+    StatusSeen,
 )
 from chaoskit.model.schedule import Fault
 from chaoskit.model.services import STORES
@@ -44,6 +45,8 @@ def blocked(trial: Trial) -> str:
     So it is where all who were to take over died: they may wait for what the paused
     life holds, a lock of a file or of a row.
     """
+    if trial.is_fleet:
+        return _nobody_took_over(trial)
     ends = {end.life: end for end in trial.of(LifeEnded)}
     began: list[int] | None = None
     for event in trial.history:
@@ -59,6 +62,24 @@ def blocked(trial: Trial) -> str:
     return ""
 
 
+def _nobody_took_over(trial: Trial) -> str:
+    """The same where others are there all the time: they had the run end, or park."""
+    paused = False
+    for event in trial.history:
+        match event:
+            case FaultFired() if Fault.parse(event.fault).kind is FaultKind.PAUSE:
+                paused = True
+            case StatusSeen(status="done" | "failed" | "parked"):
+                paused = False
+            case LifeContinued() if paused:
+                return _NOBODY
+    return ""
+
+
+_NOBODY = (
+    "where a process was paused, no other had the run end or park: it may wait for "
+    "what the paused one holds; those pauses put no takeover to the test"
+)
 _BLOCKED = (
     "where a life was paused, none that was to take over came to an end: it may wait "
     "for a lock that the paused one holds; those pauses put no takeover to the test"

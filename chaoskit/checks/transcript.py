@@ -28,8 +28,8 @@ def check(trial: Trial, scenario: Scenario, manifest: Manifest) -> Iterator[Find
         yield Finding(
             PROMISE,
             "transcript/valid-request",
-            f"In life {asked.life} a request to the model was refused, as the real "
-            f"service would: {asked.problem}",
+            f"In {trial.spoken(asked.life)} a request to the model was refused, as the "
+            f"real service would: {asked.problem}",
             expected="a request that the service accepts",
             observed=asked.problem,
             subject=_kind(asked.problem),

@@ -1,11 +1,11 @@
 """The fault-free run, made twice: what repeats, what is periodic, what is missing."""
 
 from collections import Counter
-from collections.abc import Iterator
-from dataclasses import dataclass
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
 from functools import cached_property
 
-from chaoskit.model.address import Address, Operation
+from chaoskit.model.address import Address, Edge, Operation
 from chaoskit.model.calls import identity
 from chaoskit.model.history import Applied, Asked
 from chaoskit.model.services import STORES
@@ -14,10 +14,15 @@ from chaoskit.model.trial import Trial
 
 @dataclass(frozen=True)
 class Baseline:
-    """Two clean runs of the same scenario; the first one is the yardstick."""
+    """Two clean runs of the same scenario; the first one is the yardstick.
+
+    ``changing`` are the occurrences of a periodic operation that change something, the
+    same ones in both runs (see `steadiness`).
+    """
 
     first: Trial
     second: Trial
+    changing: Mapping[Operation, frozenset[int]] = field(default_factory=dict)
 
     @cached_property
     def periodic(self) -> frozenset[Operation]:
@@ -29,15 +34,18 @@ class Baseline:
     def targets(self) -> tuple[Address, ...]:
         """Every crossing that a fault can be scheduled at and is sure to reach.
 
-        A periodic operation counts at its first occurrence only, and not at all where
-        one of the runs had none.
+        A periodic operation counts at its first occurrence only, and where it changes
+        something; not at all where one of the runs had none.
         """
         both = set(_counts(self.first)) & set(_counts(self.second))
         return tuple(
             address
-            for address in self.first.addresses
+            for address in _achieved(self.first)
             if address.operation not in self.periodic
-            or (address.nth == 1 and address.operation in both)
+            or (
+                address.operation in both
+                and address.nth in {1, *self.changing.get(address.operation, ())}
+            )
         )
 
     @cached_property
@@ -72,7 +80,19 @@ def _may_be_periodic(operation: Operation) -> bool:
 
 
 def _counts(trial: Trial) -> Counter[Operation]:
-    return Counter(address.operation for address in trial.addresses)
+    return Counter(address.operation for address in _achieved(trial))
+
+
+def _achieved(trial: Trial) -> Iterator[Address]:
+    """The crossings of a clean run, but for what several processes tried in vain.
+
+    It changed nothing and has no ``after``: another run may have no such try.
+    """
+    known = set(map(str, trial.addresses)) if trial.is_fleet else set()
+    for address in trial.addresses:
+        tried = trial.is_fleet and address.operation.service in STORES
+        if not tried or str(address.at_edge(Edge.AFTER)) in known:
+            yield address
 
 
 def _applied(trial: Trial) -> Counter[tuple[str, str]]:

@@ -4,10 +4,14 @@ A periodic operation is struck at its first occurrence only. That is enough wher
 its occurrences do the same, as a heartbeat does. Where some of them carry the agent's
 progress, the others make it impossible to say which occurrence is which from one run to
 the next, and a sweep leaves crossings out that matter.
+
+A claim that several workers try for is between the two: one wins, mostly the first, and
+what the others try changes nothing. Where the changes are at the same occurrences in
+both runs, all before the numbers part, each of them can be told, and is struck.
 """
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from chaoskit.explore.baseline import Baseline
 from chaoskit.explore.fingerprint import Canon
@@ -29,10 +33,13 @@ class Steadiness:
 
     ``mixed`` cannot be told apart between runs, message by message; ``idle`` changed
     nothing after their first occurrence, so their number means nothing either.
+    ``changing`` are the occurrences, from 1, at which a contended one changed something
+    in both runs.
     """
 
     mixed: tuple[Operation, ...]
     idle: frozenset[Operation]
+    changing: Mapping[Operation, frozenset[int]] = field(default_factory=dict)
 
 
 def steadiness(
@@ -41,14 +48,22 @@ def steadiness(
     """Compare what each message to a store changed in both runs."""
     first = _changes(baseline.first, views[0], canon)
     second = _changes(baseline.second, views[1], canon)
-    mixed, idle = [], set()
+    mixed, idle, changing = [], set(), {}
     for operation in sorted(first.keys() & second.keys(), key=str):
-        later = {*first[operation][1:], *second[operation][1:]}
-        if first[operation] != second[operation] and len(later) > 1:
+        one, other = first[operation], second[operation]
+        later = {*one[1:], *other[1:]}
+        if _that_change(one) == _that_change(other):
+            changing[operation] = frozenset(_that_change(one))
+        elif len(later) > 1:
             mixed.append(operation)
         if later == {frozenset()}:
             idle.add(operation)
-    return Steadiness(tuple(mixed), frozenset(idle))
+    return Steadiness(tuple(mixed), frozenset(idle), changing)
+
+
+def _that_change(changes: list[Change]) -> dict[int, Change]:
+    """What occurrences changed, by their number, but for those that changed nothing."""
+    return {nth: change for nth, change in enumerate(changes, 1) if change}
 
 
 def _changes(trial: Trial, views: Views, canon: Canon) -> dict[Operation, list[Change]]:

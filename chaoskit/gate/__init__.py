@@ -18,11 +18,16 @@ the service answers with the error that the fault names. There are three rules.
 3. When a life ends, a message that had not passed ``before`` is dropped; one that had
    is applied, recorded as late, and not answered. A real network does the same.
 
+Of an agent that is many processes each has a number of its own, by which the gate knows
+whose a message is and whose end drops it. Their addresses share one: the *generation*,
+which counts the deaths among them, and `Census` knows.
+
 The gate may not know agents: whoever builds it hands it `end_life` and `strike`. Nor
 does it know services: one that a fault can do something to is the message's `Host`.
 """
 
 from chaoskit.gate.door import (
+    Census,
     Crossing,
     Dropped,
     EndLife,
@@ -39,6 +44,7 @@ from chaoskit.gate.recorder import BLOT, Recorder
 
 __all__ = [
     "BLOT",
+    "Census",
     "Crossing",
     "Dropped",
     "EndLife",

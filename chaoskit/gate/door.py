@@ -71,6 +71,13 @@ class Whose(Protocol):
         """The life that a process is of."""
 
 
+class Census(Protocol):
+    """Tells the generation in which a message of one of many processes arrives."""
+
+    def arrived(self, life: int, operation: Operation) -> tuple[int, bool]:
+        """The generation; and whether it is one poll too many to be recorded."""
+
+
 class Watch(Protocol):
     """Looks at the world while a message is held (see `chaoskit.explore.closure`)."""
 
@@ -82,7 +89,8 @@ class Watch(Protocol):
 class Crossing:
     """A message that has arrived: whose it is, what it asks, and its number.
 
-    ``stem`` is the text of its addresses, up to the edge.
+    ``generation`` is the life of its addresses, and ``stem`` their text, up to the
+    edge. A ``silent`` one leaves no trace in the history.
     """
 
     life: int
@@ -90,10 +98,17 @@ class Crossing:
     nth: int
     message: int
     stem: str
+    generation: int
+    silent: bool = False
 
     def at(self, edge: Edge) -> Address:
         """The address of this message at an edge."""
-        return Address(self.life, self.operation, self.nth, edge)
+        return Address(self.generation, self.operation, self.nth, edge)
+
+    @property
+    def is_looker(self) -> bool:
+        """Whether it comes from a look of the harness's own: see `Gate.arrive`."""
+        return self.life < 0
 
 
 class Gate:
@@ -108,8 +123,10 @@ class Gate:
         watch: Watch | None = None,
         strike: Strike | None = None,
         whose: Whose | None = None,
+        census: Census | None = None,
     ) -> None:
         self.whose = whose
+        self._census = census
         self.record = record
         self.names = names
         self.unfired = list(schedule.faults)
@@ -122,12 +139,16 @@ class Gate:
         self._over: dict[int, asyncio.Event] = {}
         self._messages = len(record.events)
         self._counts: Counter[tuple[int, str]] = Counter()
+        self._idle: set[int] = set()
         self._known: dict[tuple[str, str, str | None], tuple[Operation, str]] = {}
         self._in_flight: Counter[int] = Counter()
         self._quiet: dict[int, asyncio.Event] = {}
 
     def arrive(self, life: int, operation: Operation) -> Crossing:
         """Count a whole request.
+
+        Lives below 0 are looks of the harness's own, by a command of the agent's: they
+        pass the door like anybody, uncounted and unrecorded, and no fault meets them.
 
         Raises:
             Dropped: its life is already over.
@@ -136,9 +157,28 @@ class Gate:
             raise Dropped
         operation, text = self._named(operation)
         self._messages += 1
-        nth = self._counts[life, text] = self._counts[life, text] + 1
-        stem = f"{life}:{text}#{nth}:"
-        return Crossing(life, operation, nth, self._messages, stem)
+        generation, silent = life, life < 0
+        if self._census is not None and life >= 0:
+            generation, silent = self._census.arrived(life, operation)
+        nth = self._counts[generation, text] = self._counts[generation, text] + 1
+        stem = f"{generation}:{text}#{nth}:"
+        return Crossing(life, operation, nth, self._messages, stem, generation, silent)
+
+    @property
+    def counts_changes(self) -> bool:
+        """Whether services are to tell of messages that changed nothing."""
+        return self._census is not None
+
+    def changed_nothing(self, crossing: Crossing) -> None:
+        """Count a message no more, told while it is applied.
+
+        Many processes try for the same thing, and how often in vain is a race. What
+        was tried in vain has no number of its own, and no ``after``: the next one that
+        tries has its number.
+        """
+        text = crossing.stem.partition(":")[2].rpartition("#")[0]
+        self._counts[crossing.generation, text] -= 1
+        self._idle.add(crossing.message)
 
     def _named(self, operation: Operation) -> tuple[Operation, str]:
         """The operation with its key renamed, and its text; worked out only once."""
@@ -264,10 +304,22 @@ class Gate:
 
     def is_calm_for(self, crossing: Crossing) -> bool:
         """Whether nobody looks, and no fault is due on what this message asks for."""
+        if crossing.is_looker or crossing.message in self._idle:
+            return True
         if self._watch is not None:
             return False
         asked = crossing.operation
         return not self._armed or all(f.at.operation != asked for f in self.unfired)
+
+    def is_busy(self, life: int) -> bool:
+        """Whether a message of it is at the gate."""
+        return self._in_flight[life] > 0
+
+    def is_due(self, generation: int) -> bool:
+        """Whether a fault is still due in a generation."""
+        return self._armed and any(
+            fault.at.life in (generation, None) for fault in self.unfired
+        )
 
     def is_over(self, life: int) -> bool:
         """Whether the life has ended, so that what it still sends is late."""
@@ -289,11 +341,13 @@ class Gate:
 
     def _count(self, crossing: Crossing, edge: Edge, pieces: int | None) -> None:
         """Record that a message is at an edge, if its life is not over."""
+        silent = crossing.silent or crossing.message in self._idle
         if self.is_over(crossing.life):
-            if edge == Edge.AFTER:
+            if edge == Edge.AFTER and not silent:
                 self.record.crossed(crossing.life, f"{crossing.stem}{edge}", late=True)
             raise Dropped
-        self.record.crossed(crossing.life, f"{crossing.stem}{edge}", pieces)
+        if not silent:
+            self.record.crossed(crossing.life, f"{crossing.stem}{edge}", pieces)
 
     async def _edge(
         self, crossing: Crossing, edge: Edge, host: Host | None, pieces: int | None
@@ -310,7 +364,8 @@ class Gate:
         outcomes = [await self._suffer(fault, crossing, host) for fault in faults]
         if ends := [outcome for outcome in outcomes if outcome is not None]:
             raise next((e for e in ends if isinstance(e, Dropped)), ends[0])
-        if not faults and self._watch is not None and await self._watch(address):
+        watch = None if crossing.silent else self._watch
+        if not faults and watch is not None and await watch(address):
             await self._end(life, "cut")
             raise Dropped
         return faults
@@ -378,7 +433,8 @@ class Gate:
         return in_every_life and self._paused > 0
 
     def _due_at_any_edge(self, crossing: Crossing) -> list[Fault]:
-        if not self._armed or not self.unfired:
+        nobody = crossing.is_looker or crossing.message in self._idle
+        if not self._armed or not self.unfired or nobody:
             return []
         first = crossing.at(Edge.BEFORE)
         places = (first, first.in_every_life())

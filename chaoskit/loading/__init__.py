@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from chaoskit.loading.check import Checked, check_manifest, check_scenario, first_gate
+from chaoskit.loading.fleets import beyond_a_fleet, unfit_for_a_fleet
 from chaoskit.loading.kept_disk import beyond_a_kept_disk, unfit_for_a_kept_disk
 from chaoskit.loading.nodes import Node
 from chaoskit.loading.schema import Kind, schema
@@ -16,7 +17,7 @@ from chaoskit.model.errors import InputError, Problem
 from chaoskit.model.manifest import Manifest, Store
 from chaoskit.model.scenario import Scenario
 
-__all__ = ["Kind", "Loaded", "load_scenario", "schema", "unfit_for_a_kept_disk"]
+__all__ = ["Kind", "Loaded", "load_scenario", "schema", "unfit"]
 
 
 @dataclass(frozen=True)
@@ -44,12 +45,21 @@ def load_scenario(
         raise InputError(scenario.problems)
     manifest = check_manifest(manifest_path, store)
     found = manifest.problems if agent else _blamed(manifest, manifest_path, written)
-    beyond = beyond_a_kept_disk(scenario.root, manifest.root)
+    beyond = (
+        *beyond_a_kept_disk(scenario.root, manifest.root),
+        *beyond_a_fleet(scenario.root, manifest.root),
+    )
     unanswerable = _unanswerable(scenario, manifest)
     problems = (*scenario.problems, *found, *unanswerable, *beyond)
     if problems or scenario.model is None or manifest.model is None:
         raise InputError(problems)
     return Loaded(scenario.model, manifest.model, path, manifest_path)
+
+
+def unfit(scenario: Scenario, manifest: Manifest) -> str | None:
+    """Why the two do not fit together as the command line has changed them."""
+    kept = unfit_for_a_kept_disk(scenario, manifest)
+    return kept or unfit_for_a_fleet(scenario, manifest)
 
 
 def _usable_agent(scenario: Checked[Scenario]) -> Node | None:

@@ -63,7 +63,8 @@ def check_scenario(path: Path) -> Checked[Scenario]:
 
 
 def _is_manifest(root: Node) -> bool:
-    return {"start", "launch"} <= root.entries.keys() and "llm" not in root.entries
+    keys = root.entries.keys()
+    return "launch" in keys and bool({"start", "submit"} & keys) and "llm" not in keys
 
 
 def _a_manifest(root: Node) -> Problem:

@@ -7,7 +7,7 @@ from typing import Any
 from pydantic import BaseModel, ValidationError
 from pydantic_core import ErrorDetails
 
-from chaoskit.loading.later import CHOICES, KEYS, not_yet
+from chaoskit.loading.later import CHOICES, not_yet
 from chaoskit.loading.nodes import Location, Node, below, deepest
 from chaoskit.loading.scalars import UnclearError, in_quotes, resolve
 from chaoskit.loading.shape import annotation_at, fields_of
@@ -98,8 +98,6 @@ def _unknown_key(node: Node, model: type[BaseModel], location: Location) -> Prob
     key, owner = str(location[-1]), annotation_at(model, location[:-1])
     known = fields_of(owner)
     expected = f"one of the keys {', '.join(known)}"
-    if key in KEYS.get(owner, ()):
-        return node.key_problem(key, expected, not_yet(key))
     return node.key_problem(key, expected, did_you_mean(key, known))
 
 

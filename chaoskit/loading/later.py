@@ -4,14 +4,11 @@ from collections.abc import Mapping
 from enum import StrEnum
 from typing import NamedTuple
 
-from pydantic import BaseModel
-
 from chaoskit.model.manifest import (
     Capability,
     Disk,
     Guarantee,
     Launch,
-    Manifest,
     Store,
 )
 from chaoskit.model.scenario import (
@@ -49,11 +46,6 @@ CHOICES: Mapping[type[StrEnum], Choice] = {
     RedisDurability: Choice("what Redis keeps"),
     PostgresDurability: Choice("whether a commit waits for the disk"),
 }
-
-KEYS: Mapping[type[BaseModel], tuple[str, ...]] = {
-    Manifest: ("submit", "status", "processes")
-}
-"""Keys of a mapping that are still to come: long-lived agents."""
 
 
 def not_yet(name: str) -> str:

@@ -2,7 +2,7 @@
 
 from typing import Any, Literal
 
-from chaoskit.model.manifest import Manifest
+from chaoskit.model.manifest import LONG_LIVED, Manifest
 from chaoskit.model.scenario import Scenario
 from chaoskit.model.script import TOOL_NAME
 
@@ -32,6 +32,13 @@ _CALL = {
 }
 
 
+_WAYS_TO_RUN = [
+    {"required": ["start"], "not": {"anyOf": [{"required": [k]} for k in LONG_LIVED]}},
+    {
+        "required": list(LONG_LIVED),
+        "not": {"anyOf": [{"required": ["start"]}, {"required": ["resume"]}]},
+    },
+]
 _STEPS = {"type": "array", "items": {"$ref": "#/$defs/Step"}, "minItems": 1}
 
 
@@ -45,6 +52,8 @@ def schema(kind: Kind) -> dict[str, Any]:
     found = _closed(model.model_json_schema(by_alias=True))
     if kind == "scenario":
         _add_shorthand(found["$defs"])
+    else:
+        found["oneOf"] = _WAYS_TO_RUN
     return {"$schema": DIALECT, **found}
 
 

@@ -20,10 +20,11 @@ from pydantic import (
 
 from chaoskit.model.address import Address
 
-Purpose = Literal["start", "resume", "answer", "again"]
-Cause = Literal["itself", "fault", "asked", "limit", "restored", "cut"]
+Purpose = Literal["start", "resume", "submit", "answer", "again"]
+Cause = Literal["itself", "fault", "asked", "limit", "stopped", "restored", "cut"]
 Ending = Literal["done", "parked", "failed", "died"]
 Outcome = Literal["done", "parked", "failed", "endless", "cut"]
+Status = Literal["running", "parked", "done", "failed"]
 
 
 class _Event(BaseModel):
@@ -35,11 +36,15 @@ class _Event(BaseModel):
 
 
 class LifeStarted(_Event):
-    """A process was started for the run. ``again``: once more after it was done."""
+    """A process was started for the run. ``again``: once more after it was done.
+
+    ``process`` is which one of a long-lived agent: ``worker.2``, ``submit``.
+    """
 
     kind: Literal["life.started"] = "life.started"
     purpose: Purpose
     answer: str | None = None
+    process: str | None = None
 
 
 class LifeEnded(_Event):
@@ -47,7 +52,8 @@ class LifeEnded(_Event):
 
     ``cause`` says what ended it: ``itself``, a scheduled ``fault``, a ``term`` or
     ``int`` that had ``asked`` it to, in its own way or after its grace, a time
-    ``limit``, ``restored`` (its crash is a snapshot that was taken in an earlier
+    ``limit``, ``stopped`` (a process of a long-lived agent, by SIGTERM, once its part
+    was over), ``restored`` (its crash is a snapshot that was taken in an earlier
     trial), or ``cut`` (the harness had seen enough). ``orphans`` counts descendants
     that outlived the root process and were ended with it. ``tail`` holds its last lines
     of output.
@@ -62,6 +68,7 @@ class LifeEnded(_Event):
     orphans: int = 0
     tail: tuple[str, ...] = ()
     output: str = ""
+    process: str | None = None
 
 
 class LifeContinued(_Event):
@@ -71,6 +78,17 @@ class LifeContinued(_Event):
     """
 
     kind: Literal["life.continued"] = "life.continued"
+
+
+class StatusSeen(_Event):
+    """The command `status` of a long-lived agent said something new of the run.
+
+    ``status`` is None where it could not be understood; ``said`` is why.
+    """
+
+    kind: Literal["status.seen"] = "status.seen"
+    status: Status | None
+    said: str = ""
 
 
 class Crossed(_Event):
@@ -136,11 +154,12 @@ class Asked(_Event):
     it was answered from; ``carried`` names the calls, as ``turn.position``, whose
     results it holds; ``contents`` are the texts of its messages that no earlier request
     of the trial held. ``problem`` is why it was refused. ``past_end``: the script was
-    already over.
+    already over. ``place`` is its address, but for the edge.
     """
 
     kind: Literal["asked"] = "asked"
     op: str = "chat"
+    place: str = ""
     turn: int
     carried: tuple[str, ...] = ()
     contents: tuple[str, ...] = ()
@@ -229,6 +248,7 @@ EVENTS = (
     LifeStarted,
     LifeEnded,
     LifeContinued,
+    StatusSeen,
     Crossed,
     FaultFired,
     Asked,
@@ -244,6 +264,7 @@ Event = Annotated[
     LifeStarted
     | LifeEnded
     | LifeContinued
+    | StatusSeen
     | Crossed
     | FaultFired
     | Asked

@@ -80,6 +80,23 @@ FunctionName = Annotated[
 ]
 
 
+SINGLE = ("submit", "answer", "status")
+"""What processes that a fleet does not consist of are called."""
+
+
+def _not_single(name: str) -> str:
+    if name not in SINGLE:
+        return name
+    raise flaw("a name of its own", f"{name} is the command of that name")
+
+
+ProcessName = Annotated[
+    Text,
+    Shaped("[a-z][a-z0-9_-]{0,39}", "a name: small letters, digits, - and _"),
+    AfterValidator(_not_single),
+]
+
+
 class Exits(Frozen):
     """The exit codes that mean something; any other end is a death."""
 
@@ -137,6 +154,24 @@ class Docker(Frozen):
     """fresh: each life is a new container; keep: the lives of a run share its disk."""
 
 
+class Ready(Frozen):
+    """By what a process shows that others may start."""
+
+    tcp: Annotated[Whole, Field(ge=1, le=65535)]
+    """A port on the loopback interface that it listens on."""
+
+
+class Process(Frozen):
+    """One kind of the processes that a long-lived agent consists of."""
+
+    command: Command
+    """Starts one of them, at first and after each of its deaths."""
+    copies: Annotated[Whole, Field(ge=1, le=16)] = 1
+    """How many run at a time; each has a name of its own, `worker.1`, `worker.2`."""
+    ready: Ready | None = None
+    """What is waited for before the next one is started."""
+
+
 class Manifest(Frozen):
     """An agent as chaoskit sees it: commands, exit codes and promises."""
 
@@ -146,12 +181,18 @@ class Manifest(Frozen):
     """Goes on the certificate."""
     launch: Launch
     """How a life comes to be: process, fork or docker."""
-    start: Command
-    """Starts the first life of a run."""
+    start: Command | None = None
+    """Starts the first life of a run; a long-lived agent has `submit` instead."""
     resume: Command | None = None
     """Starts each later life; without it, `start` does."""
     answer: AnswerCommand | None = None
     """Brings a human's answer to a run that is parked at a gate."""
+    submit: Command | None = None
+    """Hands the run to the processes of a long-lived agent, once or more often."""
+    status: Command | None = None
+    """Prints running, parked, done or failed; once done, the answer on a next line."""
+    processes: Annotated[dict[ProcessName, Process], Field(min_length=1)] | None = None
+    """The processes of a long-lived agent by name, in the order of their start."""
     store: Store
     """Where the agent keeps its state."""
     exits: Exits = Exits()
@@ -174,13 +215,32 @@ class Manifest(Frozen):
     @model_validator(mode="after")
     def _holds_together(self) -> Self:
         given = {name for name in LAUNCHED_BY.values() if getattr(self, name)}
+        given |= {name for name in (*COMMANDS, "processes") if getattr(self, name)}
         words = {name: getattr(self, name) or () for name in COMMANDS}
         for first in manifest_flaws(self.exits, self.launch, given, words):
             raise flaw(str(first), first.hint)
         return self
 
+    @property
+    def fleet(self) -> tuple[tuple[str, Process], ...]:
+        """Every process of a long-lived agent with its own name; none of a one-shot."""
+        return tuple(
+            (name if process.copies == 1 else f"{name}.{copy}", process)
+            for name, process in (self.processes or {}).items()
+            for copy in range(1, process.copies + 1)
+        )
 
-COMMANDS = ("start", "resume", "answer", "inspect")
+    @property
+    def program(self) -> str:
+        """The first word of the command by which a run begins."""
+        begins = self.start or self.submit
+        assert begins, "one of them is there"
+        return begins[0]
+
+
+COMMANDS = ("start", "resume", "answer", "submit", "status", "inspect")
+LONG_LIVED = ("submit", "status", "processes")
+"""What a long-lived agent has instead of `start`."""
 LAUNCHED_BY: Mapping[Launch, str] = {Launch.FORK: "fork", Launch.DOCKER: "docker"}
 """The key that a way to launch needs."""
 
@@ -203,7 +263,34 @@ def manifest_flaws(
         yield Flaw((needed,), expected, f"add `{_EXAMPLES[needed]}`")
     if launch is Launch.DOCKER:
         yield from _of_this_machine(commands)
+    yield from _one_way_to_run(launch, given)
     yield from _exits_shared(exits)
+
+
+def _one_way_to_run(launch: Launch | None, given: Collection[str]) -> Iterator[Flaw]:
+    """A run is started, or it is submitted to processes that are there."""
+    one_shot = [key for key in ("start", "resume") if key in given]
+    if not any(key in given for key in LONG_LIVED):
+        if "start" not in given:
+            yield Flaw(("start",), "`start`: starts the first life of a run", _OR_ELSE)
+        return
+    for key in one_shot:
+        expected = f"no `{key}` beside `submit`, `status` and `processes`"
+        yield Flaw((key,), expected, "an agent is started for each run, or long-lived")
+    for key in LONG_LIVED:
+        if key not in given:
+            yield Flaw((key,), f"`{key}`, as a long-lived agent has", _WHAT_IT_IS[key])
+    if launch is Launch.DOCKER:
+        expected = "process or fork, since the agent is long-lived"
+        yield Flaw(("launch",), expected, "containers of one agent are not there yet")
+
+
+_OR_ELSE = "or, for a long-lived agent, `submit`, `status` and `processes`"
+_WHAT_IT_IS = {
+    "submit": 'add `submit: [python, agent.py, submit, "{run}", "{goal}"]`',
+    "status": 'add `status: [python, agent.py, status, "{run}"]`',
+    "processes": "add `processes: {worker: {command: [python, worker.py]}}`",
+}
 
 
 def _of_this_machine(commands: Mapping[str, Sequence[object]]) -> Iterator[Flaw]:

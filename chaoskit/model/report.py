@@ -16,7 +16,8 @@ class Shown:
 
     ``again`` says whether the same schedule, run once more, showed it again; ``trials``
     is the number of trials of the search that showed it, by whatever schedule;
-    ``struck_at`` are the places in the history at which the faults fired.
+    ``struck_at`` are the places in the history at which the faults fired, ``hit`` the
+    processes of a long-lived agent that they struck.
     """
 
     finding: Finding
@@ -25,6 +26,7 @@ class Shown:
     again: bool = True
     trials: int = 1
     struck_at: tuple[int, ...] = ()
+    hit: tuple[str, ...] = ()
 
     @property
     def order(self) -> tuple[object, ...]:

@@ -48,12 +48,26 @@ class Trial:
         return RunEnded(life=0, outcome="endless", reason="the history stops short")
 
     @cached_property
-    def again(self) -> int | None:
-        """The number of the life that was started once more after ``done``."""
-        return next(
-            (life.life for life in self.of(LifeStarted) if life.purpose == "again"),
-            None,
-        )
+    def again(self) -> frozenset[int]:
+        """The lives that were started once more after ``done``."""
+        starts = self.of(LifeStarted)
+        return frozenset(start.life for start in starts if start.purpose == "again")
+
+    @cached_property
+    def processes(self) -> dict[int, str]:
+        """The names of a long-lived agent's processes, by life."""
+        starts = self.of(LifeStarted)
+        return {start.life: start.process for start in starts if start.process}
+
+    @property
+    def is_fleet(self) -> bool:
+        """Whether the agent is long-lived, so that several lives run side by side."""
+        return bool(self.processes)
+
+    def spoken(self, life: int) -> str:
+        """A life in words: `life 3 (worker.2)`, where it has a name."""
+        name = self.processes.get(life)
+        return f"life {life}" if name is None else f"life {life} ({name})"
 
     @cached_property
     def addresses(self) -> tuple[Address, ...]:
@@ -62,14 +76,17 @@ class Trial:
 
     @cached_property
     def crossed(self) -> tuple[Crossed, ...]:
-        """The events of the `addresses`; a place inside a reply is none of them."""
-        return tuple(
-            crossed
-            for crossed in self.of(Crossed)
-            if not crossed.late
-            and crossed.life != self.again
-            and crossed.at.edge.part is None
-        )
+        """The events of the `addresses`; a place inside a reply is none of them.
+
+        What several processes tried in vain has the address of the next who tries, and
+        counts once (see `Gate.changed_nothing`).
+        """
+        first: dict[str, Crossed] = {}
+        for crossed in self.of(Crossed):
+            in_time = not crossed.late and crossed.life not in self.again
+            if in_time and crossed.at.edge.part is None:
+                first.setdefault(crossed.address, crossed)
+        return tuple(first.values())
 
     @cached_property
     def pieces(self) -> dict[str, int]:

@@ -5,7 +5,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 
 from chaoskit.model.address import Address, Edge
-from chaoskit.model.history import Asked, Crossed, Event, LifeEnded
+from chaoskit.model.history import Asked, Crossed, Event, FaultFired, LifeEnded
+from chaoskit.model.schedule import Fault
 from chaoskit.model.script import AskTurn, Turn, WaitTurn
 
 
@@ -28,23 +29,28 @@ class _Gates:
     open: int | None = None
     _before_last_crossing: int | None = None
     _counts: Counter[tuple[int, str]] = field(default_factory=Counter)
-    _asked: dict[tuple[int, str, int], Asked] = field(default_factory=dict)
+    _asked: dict[str, Asked] = field(default_factory=dict)
 
     def take(self, event: Event) -> None:
         match event:
             case Asked():
                 self._counts[event.life, event.op] += 1
                 nth = self._counts[event.life, event.op]
-                self._asked[event.life, event.op, nth] = event
+                # A history that is older than `place` has one life at a time.
+                place = event.place or f"{event.life}:llm.{event.op}#{nth}"
+                self._asked[place] = event
             case Crossed(late=False):
                 self._before_last_crossing = self.open
-                self._cross(event.life, event.at)
-            case LifeEnded(cause="fault" | "restored" | "cut"):
+                self._cross(event.at)
+            case FaultFired() if Fault.parse(event.fault).ends_its_life:
                 # The door holds one message at a time: the last that crossed.
                 self.open = self._before_last_crossing
+            case LifeEnded(cause="restored" | "cut"):
+                self.open = self._before_last_crossing
 
-    def _cross(self, life: int, at: Address) -> None:
-        asked = self._asked.get((life, at.operation.op, at.nth))
+    def _cross(self, at: Address) -> None:
+        place = str(at.at_edge(Edge.BEFORE)).removesuffix(f":{Edge.BEFORE}")
+        asked = self._asked.get(place)
         if at.operation.service != "llm" or asked is None or asked.problem:
             return
         if at.edge == Edge.BEFORE and f"{self.open}.0" in asked.carried:

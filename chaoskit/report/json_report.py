@@ -58,6 +58,7 @@ def _finding(shown: Shown) -> JsonValue:
         "events": list(finding.events),
         "follows": finding.follows or None,
         "schedule": str(shown.schedule),
+        "hit": list(shown.hit),
         "trial": shown.trial,
         "shown_again": shown.again,
         "shown_in": shown.trials,

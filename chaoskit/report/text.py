@@ -90,6 +90,8 @@ def _story(report: Report, shown: Shown) -> Iterator[str]:
         yield f"   It follows from {finding.follows}, which this trial broke too."
     yield f"   expected: {finding.expected}; observed: {finding.observed}"
     yield f"   schedule: {shown.schedule or 'none: the fault-free run'}"
+    if shown.hit:
+        yield f"   it hit:   {', then '.join(shown.hit)}"
     yield f"   trial:    {report.out}/trials/{shown.trial}"
     if shown.trials > 1:
         yield f"   shown in: {shown.trials} of {report.trials} trials"

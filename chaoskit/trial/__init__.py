@@ -12,6 +12,7 @@ from chaoskit.agents import Launcher
 from chaoskit.gate import Recorder
 from chaoskit.model.visit import Visited
 from chaoskit.trial.command import inherited_environment
+from chaoskit.trial.fleet import Fleet
 from chaoskit.trial.plan import Plan, Watching
 from chaoskit.trial.run import Run
 from chaoskit.world import World
@@ -38,4 +39,5 @@ async def run_trial(
     # Buffered by the line: what has happened can be read while a life hangs.
     with (folder / "history.jsonl").open("w", 1, encoding="utf-8") as sink:
         record = Recorder(sink, secret=CANARY)
-        return await Run(plan, world, launcher, folder, record).play()
+        kind = Fleet if plan.manifest.processes else Run
+        return await kind(plan, world, launcher, folder, record).play()

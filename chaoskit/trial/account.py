@@ -1,5 +1,7 @@
 """What is put on record of a life: its log as it is read, its end, what it left."""
 
+import signal
+
 from chaoskit.agents import Exit
 from chaoskit.agents.output import Output
 from chaoskit.gate import Recorder
@@ -34,7 +36,9 @@ class Account:
 
     def _ended(self, living: Living, ended: Exit, cause: Cause) -> LifeEnded:
         ending: Ending = "died"
-        if cause in _IN_ITS_OWN_WAY and ended.signal is None:
+        if living.step.process is not None:
+            ending = _of_a_fleet(living, ended, cause)
+        elif cause in _IN_ITS_OWN_WAY and ended.signal is None:
             ending = self._meaning(ended.code)
         output = living.output
         return LifeEnded(
@@ -47,6 +51,7 @@ class Account:
             orphans=ended.orphans,
             tail=output.tail() if ending != "done" and cause != "fault" else (),
             output=f"{self._plan.name}/{output.stderr.name}",
+            process=living.step.process,
         )
 
     def _meaning(self, code: int | None) -> Ending:
@@ -62,6 +67,20 @@ class Account:
         if end.ending == "done":
             return
         view = await self._looks.view()
-        if end.ending == "died" and self._plan.canon is not None:
+        # Where others run on, no next life finds just this.
+        if end.ending == "died" and self._plan.canon is not None and not end.process:
             mark = self._plan.canon.of_run(self._plan.run).fingerprint(view)
             self._record(Wreck(life=end.life, state=mark))
+
+
+def _of_a_fleet(living: Living, ended: Exit, cause: Cause) -> Ending:
+    """What an end means: of a command that brings something, or of one that stays.
+
+    One that stays has no end of its own; asked to, it may end by that signal.
+    """
+    if living.step.purpose in ("submit", "answer"):
+        is_done = cause in _IN_ITS_OWN_WAY and ended.code == 0
+    else:
+        gentle = ended.signal in (None, signal.SIGTERM, signal.SIGINT)
+        is_done = cause in ("asked", "stopped") and gentle
+    return "done" if is_done else "died"

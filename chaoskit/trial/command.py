@@ -76,9 +76,21 @@ def inherited_environment() -> dict[str, str]:
 
 
 def _words(manifest: Manifest, step: Step) -> tuple[str, ...]:
-    if step.purpose == "start":
-        return manifest.start
+    if step.process is not None:
+        return _words_of_a_fleet(manifest, step.process)
     if step.purpose == "answer":
-        assert manifest.answer is not None, "loading refuses gates without it"
-        return manifest.answer
-    return manifest.resume or manifest.start
+        words = manifest.answer
+    elif step.purpose == "start":
+        words = manifest.start
+    else:
+        words = manifest.resume or manifest.start
+    assert words is not None, "loading refuses a manifest without it"
+    return words
+
+
+def _words_of_a_fleet(manifest: Manifest, process: str) -> tuple[str, ...]:
+    own = {name: process.command for name, process in manifest.fleet}
+    single = {"submit": manifest.submit, "answer": manifest.answer}
+    words = {"status": manifest.status, **single, **own}[process]
+    assert words is not None, "loading refuses a manifest without it"
+    return words

@@ -19,12 +19,14 @@ SECONDS_BETWEEN_RESUMES = 1.0
 class Step:
     """How the run goes on: which command, with which answer.
 
-    ``at`` is the earliest moment for it, on the monotonic clock.
+    ``at`` is the earliest moment for it, on the monotonic clock; ``process`` the name
+    of one of a long-lived agent's.
     """
 
     purpose: Purpose
     at: float = 0.0
     answer: str | None = None
+    process: str | None = None
 
 
 class Course:

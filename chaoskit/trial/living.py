@@ -7,6 +7,7 @@ from enum import Enum, auto
 from chaoskit.agents import Exit, Life
 from chaoskit.agents.output import Output
 from chaoskit.model.history import Cause
+from chaoskit.trial.course import Step
 from chaoskit.trial.patience import Patience
 
 SECONDS_BETWEEN_CHECKS_MIN = 0.01
@@ -30,7 +31,8 @@ class News(Enum):
 class Living:
     """A life from its start to its end, or to the trial's where its children go on.
 
-    ``deadline`` is on the clock of ``patience``. ``struck`` is what a fault did to it;
+    ``deadline`` is on the clock of ``patience``; ``step`` is what it was started for.
+    ``struck`` is what a fault did to it;
     ``left`` the exit of a first process that was killed alone. A fault that waits for
     the trial to look after the life waits until it is ``released``.
     """
@@ -40,6 +42,7 @@ class Living:
     output: Output
     deadline: float
     patience: Patience
+    step: Step
     struck: Cause | None = None
     left: Exit | None = None
     released: asyncio.Event = field(default_factory=asyncio.Event)
@@ -84,9 +87,11 @@ class Living:
         is_over = self.patience.now() >= self.deadline
         return News.OUT_OF_TIME if is_over else None
 
-    async def ask_to_end(self, number: int, grace: float) -> None:
+    async def ask_to_end(
+        self, number: int, grace: float, cause: Cause = "asked"
+    ) -> None:
         """Signal the group; what still runs after its grace is out of time."""
-        self.struck = "asked"
+        self.struck = cause
         await self.process.signal(number)
         self.deadline = min(self.deadline, self.patience.now() + grace)
         self._told.set()

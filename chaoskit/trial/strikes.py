@@ -14,6 +14,7 @@
 """
 
 import signal
+from collections.abc import Callable
 
 from chaoskit.agents import Clock, LaunchError
 from chaoskit.model.faults import FaultKind
@@ -29,12 +30,18 @@ class Strikes:
     """The faults of one trial that are done to its lives."""
 
     def __init__(
-        self, company: Company, world: World, grace: float, clock: Clock | None
+        self,
+        company: Company,
+        world: World,
+        grace: float,
+        clock: Clock | None,
+        lost: Callable[[Living], None],
     ) -> None:
         self._company = company
         self._world = world
         self._grace = grace
         self._clock = clock
+        self._lost = lost
         self._ahead = 0.0
 
     async def __call__(self, life: int, fault: Fault) -> None:
@@ -58,7 +65,11 @@ class Strikes:
 
     async def _lose_power(self, life: int, loss: str | None) -> None:
         """All that runs stops with the machine; the life itself has been killed."""
-        for living in self._company.others(life):
+        others = self._company.others(life)
+        for living in others:
+            self._lost(living)
+            living.struck = living.struck or "fault"
+        for living in others:
             await living.process.kill()
         await self._world.lose_power(loss)
 

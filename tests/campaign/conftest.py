@@ -1,6 +1,7 @@
 """Campaigns over the toy agent: a scenario is written to a folder and run for real."""
 
 import json
+import shutil
 import subprocess
 import sys
 from collections.abc import Callable
@@ -11,6 +12,12 @@ from typing import Any
 import pytest
 
 TOY = Path(__file__).with_name("toy_agent.py")
+TOY_FLEET = Path(__file__).with_name("toy_fleet.py")
+SCRIPT = [
+    {"call": {"pay": {"order": "o-1", "cents": 100}}},
+    {"call": [{"note": {"id": "n-1"}}, {"note": {"id": "n-2"}}]},
+    {"say": "Paid."},
+]
 
 
 @dataclass(frozen=True)
@@ -47,19 +54,55 @@ def write_scenario(tmp_path: Path) -> Callable[..., Path]:
             "name": "toy",
             "agent": "agent.yaml",
             "task": {"goal": "Pay the bill"},
-            "llm": {
-                "script": [
-                    {"call": {"pay": {"order": "o-1", "cents": 100}}},
-                    {"call": [{"note": {"id": "n-1"}}, {"note": {"id": "n-2"}}]},
-                    {"say": "Paid."},
-                ]
-            },
+            "llm": {"script": SCRIPT},
             "tools": {"pay": "keyed", "note": "keyed"},
             **changes,
         }
         # JSON is YAML, and needs no writer.
         (tmp_path / "agent.yaml").write_text(json.dumps(manifest))
         path = tmp_path / "toy.yaml"
+        path.write_text(json.dumps(scenario))
+        return path
+
+    return write
+
+
+@pytest.fixture
+def write_fleet(tmp_path: Path) -> Callable[..., Path]:
+    """Write a scenario for two workers with these flags; returns its path."""
+
+    def write(
+        *flags: str, launch: str = "process", store: str = "redis", **changes: Any
+    ) -> Path:
+        def command(*words: str) -> list[str]:
+            return ["{python}", "toy_fleet.py", *words]
+
+        shutil.copy(TOY_FLEET, tmp_path)
+        manifest = {
+            "name": "toy-fleet",
+            "launch": launch,
+            "submit": command("submit", "{run}", "{goal}"),
+            "status": command("status", "{run}"),
+            "answer": command("answer", "{run}", "{answer}"),
+            "processes": {
+                "worker": {"command": command("worker", *flags), "copies": 2}
+            },
+            "store": store,
+            "contract": {"effects": "exactly-once"},
+        }
+        if launch == "fork":
+            manifest["fork"] = {"preload": ["json"], "call": "toy_fleet:main"}
+        scenario = {
+            "name": "fleet",
+            "agent": "agent.yaml",
+            "task": {"goal": "Pay the bill"},
+            "llm": {"script": SCRIPT},
+            "tools": {"pay": "keyed", "note": "keyed"},
+            "limits": {"life_seconds": 10, "trial_seconds": 60, "grace_seconds": 3},
+            **changes,
+        }
+        (tmp_path / "agent.yaml").write_text(json.dumps(manifest))
+        path = tmp_path / "fleet.yaml"
         path.write_text(json.dumps(scenario))
         return path
 

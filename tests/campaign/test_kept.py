@@ -22,7 +22,9 @@ def kept(chaoskit, request):
 
     def run(agent, *words):
         path = ROOT / "scenarios" / "kept" / f"{agent}.yaml"
-        if agent in SLOW and not request.config.getoption("--full"):
+        if request.config.getoption("--full"):
+            words = (*words, "--trials", "2000")
+        elif agent in SLOW:
             words = (*words, "--strategy", "sample", "--trials", "60")
         return chaoskit(
             "run", ROOT / "scenarios" / "kept.yaml", "--agent", str(path), *words

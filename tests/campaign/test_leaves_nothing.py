@@ -117,3 +117,17 @@ def test_a_killed_worker_is_chaoskits_own_fault(
     _, errors = process.communicate(timeout=60)
     assert process.returncode == 4, errors
     assert _belongings(tmpdir_of_campaigns) == []
+
+
+@pytest.mark.parametrize("signum", [signal.SIGINT, signal.SIGKILL])
+def test_no_process_of_a_long_lived_agent_outlives_a_campaign(
+    write_fleet, chaoskit, tmpdir_of_campaigns, tmp_path, signum
+):
+    """Interrupted, they are gone with it; killed, with the next one at the latest."""
+    path = write_fleet()
+    process = _start(path, tmp_path / "ended")
+    process.send_signal(signum)
+    process.communicate(timeout=60)
+    if signum == signal.SIGKILL:
+        assert chaoskit("replay", path, "").code in (0, 3)
+    assert _belongings(tmpdir_of_campaigns) == []

@@ -36,7 +36,10 @@ SLEEPERS = {
     "chaoskit/agents/family.py": "lets a debugger of the life go first",
     "chaoskit/trial/run.py": "a durable wait of the agent takes its time",
     "chaoskit/world/servers/process.py": "a server that starts gives no other sign",
-    "reference_agent/loop.py": "backs off before it tries again",
+    "reference_agent/stores/event_log.py": "a turn that nobody need wait for",
+    "reference_agent/stores/files.py": "a folder calls nobody: it is looked at",
+    "reference_agent/stores/redis_runs.py": "the queue is polled",
+    "reference_agent/stores/sqlite.py": "a database calls nobody: it is looked at",
 }
 
 

@@ -10,7 +10,7 @@ import signal
 import subprocess
 import sys
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
@@ -33,6 +33,7 @@ class World:
     script: list[Any] = field(default_factory=list)
     promises: dict[str, str] = field(default_factory=dict)
     kill_at: str = ""  # "op#nth:edge", over all lives
+    hooks: dict[str, Callable[[], object]] = field(default_factory=dict)  # at an edge
     errors: dict[str, tuple[int, str]] = field(default_factory=dict)  # at "op#nth"
     pid: int = 0
     applied: list[tuple[str, dict[str, Any], str | None]] = field(default_factory=list)
@@ -148,6 +149,7 @@ class Handler(BaseHTTPRequestHandler):
 
     def killed(self, crossing: str) -> bool:
         self.world.crossed.append(crossing)
+        self.world.hooks.get(crossing, lambda: None)()
         if crossing != self.world.kill_at:
             return False
         os.kill(self.world.pid, signal.SIGKILL)

@@ -5,25 +5,26 @@ pair of them. The real kills are in `test_life`; these find what they would miss
 """
 
 import io
-import json
-import time
 from collections import Counter
-from collections.abc import Callable
+from collections.abc import Iterator, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
 from itertools import combinations
+from json import dumps
 from typing import Any
 
 import pytest
 
-from reference_agent import checkpoint, loop, transitions
-from reference_agent.effects import NoLookUp
+from reference_agent import checkpoint, one_shot
+from reference_agent.effects import Effect, NoLookUp
 from reference_agent.logs import Log
 from reference_agent.loop import Services
 from reference_agent.model_client import ModelTrouble
-from reference_agent.state import State, Status
+from reference_agent.state import Phase, State, Status
+from reference_agent.stop import Stop
+from reference_agent.stores.base import NOW, Due, Fenced, Held, decode, encode
 from reference_agent.tools import TOOLS, Promise
-from reference_agent.transitions import Outcome, Reply
+from reference_agent.transitions import LIVES_MAX, Outcome, Reply
 
 Script = list[list[tuple[str, dict[str, Any]]]]
 
@@ -33,6 +34,12 @@ FAX = ("send_fax", {"to": "hotel", "body": "x"})
 BOOK: Script = [[("search_flights", {"to": "NYC"})], [PAY, PAY], [MAIL, MAIL], [MAIL]]
 SHORT: Script = [[PAY, MAIL], [MAIL]]
 FAXES: Script = [[FAX, FAX]]
+GATES: Script = [
+    [PAY, ("ask_human", {"question": "Again?"}), PAY],
+    [("ask_human", {"question": "Sure?"})],
+    [MAIL],
+]
+WAITS: Script = [[("wait", {"seconds": 3}), PAY], [("wait", {"seconds": 0.5})]]
 
 
 class Killed(BaseException):
@@ -47,7 +54,11 @@ class World:
     cuts: tuple[int, ...] = ()
     edges: int = 0
     document: str | None = None
-    applied: list[tuple[str, str, str | None]] = field(default_factory=list)
+    token: int = 0
+    takes: int = 0
+    time: float = 1000.0
+    endpoints: int = 1
+    applied: list[tuple[str, str, str]] = field(default_factory=list)
     asked: list[int] = field(default_factory=list)
 
     def edge(self) -> None:
@@ -55,15 +66,66 @@ class World:
         if self.edges in self.cuts:
             raise Killed
 
-    def load(self, run_id: str) -> bytes | None:
-        return None if self.document is None else self.document.encode()
+    def now(self) -> float:
+        return self.time
 
-    def save(self, run_id: str, document: str) -> None:
+    def create(self, run_id: str, document: dict[str, Any]) -> bool:
         self.edge()
-        self.document = document
+        if self.document is not None:
+            return False
+        self.document = encode(document)
+        self.edge()
+        return True
+
+    def load(self, run_id: str) -> Held | None:
+        if self.document is None:
+            return None
+        return Held(decode(self.document), self.token, None, self.takes)
+
+    def take(
+        self, run_id: str, owner: str, seconds: float, *, over: str | None = None
+    ) -> Held | None:
+        self.edge()
+        self.token += 1
+        self.takes += 1
+        self.edge()
+        return self.load(run_id)
+
+    def save(
+        self,
+        run_id: str,
+        token: int,
+        document: dict[str, Any],
+        *,
+        wake_at: float | None = NOW,
+        keep: bool = True,
+    ) -> None:
+        self.edge()
+        if token != self.token:
+            raise Fenced
+        self.document, self.takes = encode(document), 0
         self.edge()
 
-    def ask(self, messages: tuple[dict[str, Any], ...]) -> Reply:
+    def release(self, run_id: str, token: int) -> None:
+        self.edge()
+
+    def due(self) -> Sequence[Due]:
+        return ()
+
+    def wait(self, seconds: float) -> None:
+        raise AssertionError("nobody waits here")
+
+    def close(self) -> None:
+        """Nothing is open."""
+
+    def ask(
+        self,
+        messages: tuple[dict[str, Any], ...],
+        *,
+        run_id: str,
+        step: int,
+        endpoint: int,
+    ) -> Reply:
         self.edge()
         turn = sum(1 for m in messages if m["role"] == "assistant")
         self.asked.append(turn)
@@ -73,27 +135,27 @@ class World:
             message["tool_calls"] = [
                 {
                     "id": f"{self.edges}.{position}",
-                    "function": {"name": tool, "arguments": json.dumps(arguments)},
+                    "function": {"name": tool, "arguments": dumps(arguments)},
                 }
                 for position, (tool, arguments) in enumerate(self.script[turn])
             ]
         return Reply(f"c{self.edges}", message, 7, 3)
 
-    def do(self, tool: str, arguments: dict[str, Any], key: str | None) -> Outcome:
+    def do(self, tool: str, arguments: dict[str, Any], key: str) -> Outcome:
         self.edge()
-        known = [k for _, _, k in self.applied if k is not None]
-        if key not in known:
-            self.applied.append((tool, json.dumps(arguments), key))
+        known = [k for _, _, k in self.applied]
+        if key not in known or TOOLS[tool].promise is not Promise.KEYED:
+            self.applied.append((tool, dumps(arguments), key))
         self.edge()
         return Outcome("ok", applied=True)
 
-    def done(self, tool: str, arguments: dict[str, Any]) -> list[Outcome]:
+    def done(self, tool: str, arguments: dict[str, Any]) -> list[Effect]:
         self.edge()
         if TOOLS[tool].promise is not Promise.QUERYABLE:
             raise NoLookUp
-        wanted = (tool, json.dumps(arguments))
+        wanted = (tool, dumps(arguments))
         found = [effect for effect in self.applied if effect[:2] == wanted]
-        return [Outcome("ok", applied=True) for _ in found]
+        return [Effect("ok", applied=True) for _ in found]
 
     def counts(self) -> Counter[str]:
         return Counter(tool for tool, _, _ in self.applied)
@@ -101,33 +163,72 @@ class World:
 
 @dataclass
 class Outage(World):
-    """The model is away, and it is noted how long the agent waits before it asks."""
+    """The model is away."""
 
-    waited: list[float] = field(default_factory=list)
-
-    def ask(self, messages: tuple[dict[str, Any], ...]) -> Reply:
+    def ask(self, messages: tuple[dict[str, Any], ...], **_: Any) -> Reply:
         self.edge()
         raise ModelTrouble("it answered 503", passing=True)
 
 
-def live(world: World, sleep: Callable[[float], None] = time.sleep) -> State:
-    services = Services(world, world, world, TOOLS, Log(io.StringIO()), sleep)
-    document = world.load("r1")
-    if document is None:
-        state = loop.save(transitions.begin("r1", "goal"), services)
-    else:
-        state = transitions.resumed(checkpoint.load(document))
-    return loop.run(state, services)
+class Naps(Stop):
+    """Notes how long it was asked to rest, and lets that time pass."""
+
+    def __init__(self, world: World) -> None:
+        super().__init__()
+        self.world = world
+        self.naps: list[float] = []
+
+    def nap(self, seconds: float) -> bool:
+        self.naps.append(seconds)
+        self.world.time += max(0.0, seconds)
+        return True
+
+
+def services_in(world: World, stop: Stop | None = None) -> Services:
+    log = Log(io.StringIO())
+    return Services(world, world, world, TOOLS, log, stop or Stop(), "me", 60.0)
+
+
+def live(world: World, stop: Stop | None = None) -> State:
+    return one_shot.go_on("r1", "goal", services_in(world, stop))
 
 
 def survive(script: Script, cuts: tuple[int, ...]) -> tuple[State, World]:
-    world = World(script, cuts)
-    for _ in range(len(cuts) + 1):
-        try:
-            return live(world), world
-        except Killed:
-            continue
+    """Life after life; a gate gets its answer, a wait its time."""
+    world, gates = World(script, cuts), iter(["yes", "sure"])
+    answers: dict[str, str] = {}
+    for _ in range(len(cuts) + 5):
+        with suppress(Killed):
+            state = go_on(world, answers, gates)
+            if state.resume_at is not None:
+                world.time = state.resume_at
+            elif is_gate(state):
+                gate = key_of(state)
+                answers[gate] = answers.get(gate) or next(gates)
+            else:
+                return state, world
     raise AssertionError("more deaths than cuts")
+
+
+def go_on(world: World, answers: dict[str, str], gates: Iterator[str]) -> State:
+    """As a supervisor does: with the answer, where one is waited for and known."""
+    held = world.load("r1")
+    state = None if held is None else checkpoint.load(held.document)
+    if state is None or not is_gate(state) or key_of(state) not in answers:
+        return live(world)
+    services = services_in(world)
+    answer = answers[key_of(state)]
+    one_shot.answer("r1", answer, None, services)
+    return live(world)
+
+
+def is_gate(state: State) -> bool:
+    return state.phase is Phase.REVIEW and "wait" in (state.reason or "")
+
+
+def key_of(state: State) -> str:
+    assert state.pending is not None
+    return state.pending.key
 
 
 def edges_of(script: Script) -> int:
@@ -188,7 +289,7 @@ def test_a_stored_reply_is_never_asked_for_again() -> None:
 
 
 def answers_in(document: str) -> int:
-    return len(checkpoint.load(document).model_calls)
+    return len(checkpoint.load(decode(document)).model_calls)
 
 
 def test_a_blind_call_in_doubt_parks_and_is_never_done_twice() -> None:
@@ -206,6 +307,67 @@ def test_a_blind_call_in_doubt_parks_and_is_never_done_twice() -> None:
     assert endings[Status.PARKED] > 0
 
 
+def test_a_gate_is_asked_once_and_answered_once_wherever_the_run_is_cut_off() -> None:
+    for cuts in single_cuts(GATES) + pairs_of_cuts(GATES)[::7]:
+        state, world = survive(GATES, cuts)
+        asked = [d for d in state.completed if d.tool == "ask_human"]
+        assert [(d.key, d.result) for d in asked] == [
+            ("r1/1/1/ask_human", "yes"),
+            ("r1/2/0/ask_human", "sure"),
+        ]
+        assert state.status is Status.DONE
+        assert world.counts() == {"charge_card": 2, "send_mail": 1}
+
+
+def test_a_wait_is_neither_lost_nor_begun_anew_wherever_the_run_is_cut_off() -> None:
+    """Its time counts from the reply that asked for it; the clock stands between."""
+    for cuts in single_cuts(WAITS) + pairs_of_cuts(WAITS)[::5]:
+        state, world = survive(WAITS, cuts)
+        assert state.status is Status.DONE
+        assert world.time == 1003.5
+        assert world.counts() == {"charge_card": 1}
+
+
+def test_a_wait_counts_from_its_reply_wherever_a_life_was_lost_before_it() -> None:
+    for cuts in single_cuts(WAITS):
+        world = World(WAITS, cuts)
+        with suppress(Killed):
+            live(world)
+        if world.document is None or answers_in(world.document) != 1:
+            continue
+        world.cuts = ()
+        world.time += 5
+        assert live(world).completed[0].key == "r1/1/0/wait", cuts
+
+
+def in_doubt() -> list[World]:
+    """A run for each way to be in doubt about the first of two faxes."""
+    runs = [survive(FAXES, cuts) for cuts in single_cuts(FAXES)]
+    found = [world for state, world in runs if state.status is Status.PARKED]
+    assert {world.counts()["send_fax"] for world in found} == {0, 1, 2}
+    return [world for world in found if world.counts()["send_fax"] < 2]
+
+
+def test_an_answer_that_decides_nothing_leaves_the_call_in_doubt() -> None:
+    for world in in_doubt():
+        with pytest.raises(one_shot.UsageError, match="'done' or 'not done'"):
+            one_shot.answer("r1", "perhaps", None, services_in(world))
+        assert live(world).status is Status.PARKED
+
+
+def test_a_person_says_what_became_of_a_call_in_doubt() -> None:
+    """Whoever looked knows: it is sent again if it was not done, and only then."""
+    for world in in_doubt():
+        pending = checkpoint.load(decode(world.document or "")).pending
+        assert pending is not None
+        first = pending.key == "r1/1/0/send_fax"
+        was_done = world.counts()["send_fax"] == (1 if first else 2)
+        answer = "done" if was_done else "not done"
+        one_shot.answer("r1", answer, None, services_in(world))
+        state = live(world)
+        assert (state.status, world.counts()["send_fax"]) == (Status.DONE, 2)
+
+
 @pytest.mark.parametrize("script", [BOOK, FAXES])
 def test_a_run_that_has_ended_is_left_alone(script: Script) -> None:
     for cuts in [(), (edges_of(script) - 8,)]:
@@ -217,11 +379,31 @@ def test_a_run_that_has_ended_is_left_alone(script: Script) -> None:
 
 def test_an_outage_that_does_not_end_fails_the_run_after_bounded_attempts() -> None:
     """They are counted over lives: the one that is cut off does not start anew."""
-    world = Outage(BOOK, cuts=(13,))  # after the third attempt was stored
+    world = Outage(BOOK, cuts=(15,))  # after the third attempt was stored
+    naps = Naps(world)
     with suppress(Killed):
-        live(world, world.waited.append)
-    assert checkpoint.load(world.document or "").attempts == 3
-    state = live(world, world.waited.append)
+        live(world, naps)
+    assert world.document is not None
+    assert checkpoint.load(decode(world.document)).attempts == 3
+    state = live(world, naps)
     assert state.status is Status.FAILED
     assert state.reason == "gave up after 5 attempts: the model: it answered 503"
-    assert world.waited == [0.25, 0.5, 1, 2]
+    assert naps.naps == [0.25, 0.5, 1, 2]
+
+
+def test_a_run_that_costs_life_after_life_is_set_aside() -> None:
+    """Poison: each life that takes it is lost; others must not wait for it for ever."""
+    world = World(BOOK)
+    for _ in range(LIVES_MAX + 1):
+        world.cuts = (edges_until_the_first_question(world),)
+        with suppress(Killed):
+            live(world)
+    world.cuts = ()
+    state = live(world)
+    assert state.status is Status.FAILED
+    assert state.reason == f"set aside: {LIVES_MAX} lives were lost at call_llm"
+    assert world.applied == []
+
+
+def edges_until_the_first_question(world: World) -> int:
+    return world.edges + (7 if world.document is None else 3)

@@ -100,7 +100,7 @@ def test_arguments_that_are_no_object_are_the_models_to_put_right(
 
 def test_the_name_of_an_unknown_tool_goes_no_further() -> None:
     """Log lines hold tool names and keys, and a model can put anything into a name."""
-    state = after_reply(asked(), wanted(("ask_human", "{}")))
+    state = after_reply(asked(), wanted(("made_up", "{}")))
     assert state.pending is not None
     assert state.pending.problem == "there is no such tool"
     assert state.pending.key == "r1/1/0/unknown"
@@ -122,9 +122,9 @@ def test_the_model_call_is_recorded_with_hash_id_and_tokens() -> None:
 def test_attempts_are_counted_in_the_state_and_bounded() -> None:
     state = asked()
     for _ in range(ATTEMPTS_MAX - 1):
-        state = transitions.attempt_failed(state, "no answer", sent=False)
+        state = transitions.attempt_failed(state, "no answer", sent=False, now=0.0)
         assert state.status is Status.RUNNING
-    state = transitions.attempt_failed(state, "no answer", sent=False)
+    state = transitions.attempt_failed(state, "no answer", sent=False, now=0.0)
     assert state.status is Status.FAILED
     assert state.reason == f"gave up after {ATTEMPTS_MAX} attempts: no answer"
 
@@ -132,9 +132,9 @@ def test_attempts_are_counted_in_the_state_and_bounded() -> None:
 def test_a_call_that_may_have_been_sent_stays_in_doubt() -> None:
     state = after_reply(asked(), wanted(("hold_seat", "{}")))
     assert not state.doubt
-    assert not transitions.attempt_failed(state, "refused", sent=False).doubt
-    state = transitions.attempt_failed(state, "reset", sent=True)
-    assert transitions.attempt_failed(state, "refused", sent=False).doubt
+    assert not transitions.attempt_failed(state, "refused", sent=False, now=0.0).doubt
+    state = transitions.attempt_failed(state, "reset", sent=True, now=0.0)
+    assert transitions.attempt_failed(state, "refused", sent=False, now=0.0).doubt
 
 
 def test_a_found_state_doubts_its_pending_call_only() -> None:

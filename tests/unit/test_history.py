@@ -101,8 +101,8 @@ def test_how_a_trial_ended(told):
 
 
 def test_the_life_after_done(told):
-    assert told().done().trial().again == 1
-    assert told().parks().trial().again is None
+    assert told().done().trial().again == {1}
+    assert told().parks().trial().again == frozenset()
 
 
 def test_addresses_are_the_crossings_in_time_of_the_run(told):

@@ -19,6 +19,8 @@ RULES_BETWEEN_FIELDS = {
     "docker_missing",
     "docker_python",
     "exits_shared",
+    "fleet_closure",
+    "fleet_in_docker",
     "fork_missing",
     "kept_disk_closure",
     "kept_disk_pause",
@@ -87,6 +89,20 @@ docker: {image: "a/b:1", disk: keep}
 """
 
 
+FULL_FLEET = """
+name: workers
+launch: process
+submit: [a, "{run}", "{goal}"]
+status: [a, "{run}"]
+answer: [a, "{run}", "{answer}"]
+processes:
+  worker: {command: [b], copies: 2}
+  server: {command: [c], ready: {tcp: 8233}}
+store: none
+contract: {effects: at-most-once}
+"""
+
+
 def errors(kind: Kind, text: str) -> list[Any]:
     data = plain(parse("file", text).root)
     validator = jsonschema.Draft202012Validator(schema(kind))
@@ -111,6 +127,13 @@ def test_what_the_loader_takes_fits_the_schema(tmp_path: Path) -> None:
     load_scenario(tmp_path / "scenario.yaml")
     assert not errors("scenario", FULL_SCENARIO)
     assert not errors("manifest", FULL_MANIFEST)
+    (tmp_path / "agent.yaml").write_text(FULL_FLEET)
+    sweep = FULL_SCENARIO.replace("closure", "sweep")
+    (tmp_path / "scenario.yaml").write_text(sweep)
+    manifest = load_scenario(tmp_path / "scenario.yaml").manifest
+    names = [name for name, _ in manifest.fleet]
+    assert names == ["worker.1", "worker.2", "server"]
+    assert not errors("manifest", FULL_FLEET)
 
 
 @pytest.mark.parametrize(

@@ -185,3 +185,20 @@ def test_a_blind_call_that_was_not_forgotten_is_none(told, judged):
     saved(story, 2).call("pay", **PAY).killed().resume().call("pay", **PAY)
     found = judged(story.ask(1, "0.0").done(), cls="blind")
     assert broken(found) == ["effects/once-across-kill"]
+
+
+@pytest.mark.parametrize(
+    ("kind", "expected"),
+    [
+        (FaultKind.EXPIRE, []),
+        (FaultKind.ROLLBACK, []),
+        (FaultKind.DELAY, ["progress/fails-for-a-reason"]),
+    ],
+)
+def test_a_run_that_cannot_be_recovered_from_a_loss_may_fail_in_words(
+    told, judged, kind, expected
+):
+    """To refuse what the store has left of it is what an agent should do then."""
+    story = paid(told()).struck(kind)
+    found = judged(story.end("failed", code=65).over("failed"))
+    assert [name for name in broken(found) if name.startswith("progress")] == expected

@@ -1,5 +1,7 @@
 """Operations that mix a heartbeat with changes of the state are known for it."""
 
+from dataclasses import replace
+
 from chaoskit.explore.baseline import Baseline
 from chaoskit.explore.fingerprint import Canon, learn
 from chaoskit.explore.steadiness import steadiness
@@ -88,3 +90,16 @@ def test_a_field_that_differs_now_and_then_is_not_noise():
     pairs = zip(first, second, strict=True)
     canon = learn(pairs, ("run-1", "run-2"), since=1e9)
     assert canon.volatile == {"redis:took_ms"}
+
+
+def test_a_claim_that_others_try_in_vain_is_struck_where_it_changes_something():
+    """Both runs agree on what changed, and later tries changed nothing."""
+    first, second = {"by": 1}, {"by": 2}
+    (one, here), (other, there) = seen(first, second), seen(first, second, second)
+    baseline = Baseline(one, other)
+    found = steadiness(baseline, (here, there), CANON)
+    assert found.mixed == ()
+    assert found.changing == {SET: {1, 2}}
+    struck = replace(baseline, changing=found.changing).targets
+    assert [address.nth for address in struck] == [1, 1, 2, 2]
+    assert [address.nth for address in baseline.targets] == [1, 1]

@@ -43,6 +43,7 @@ VALID = {
     "tool_choice": {"type": "function", "function": {"name": "pay"}},
     "response_format": {"type": "json_schema", "json_schema": {"name": "x"}},
     "metadata": {"k": "v"},
+    "store": True,
     "n": 2,
 }
 

@@ -274,6 +274,27 @@ REFUSED = [
         {"metadata": {"k": 7}},
         _type("metadata.k", "a string", "an integer"),
     ),
+    (
+        "too much metadata",
+        {"metadata": {str(n): "v" for n in range(17)}, "store": True},
+        (
+            "metadata",
+            "object_above_max_properties",
+            (
+                "Invalid 'metadata': too many properties. Expected an object with at "
+                "most 16 properties, but got an object with 17 properties instead."
+            ),
+        ),
+    ),
+    (
+        "metadata that is not to be stored",
+        {"metadata": {"run": "r1"}},
+        (
+            "metadata",
+            None,
+            "The 'metadata' parameter is only allowed when 'store' is enabled.",
+        ),
+    ),
 ]
 
 
@@ -301,7 +322,8 @@ def test_a_broken_field_gets_the_real_error(changes, expected):
         {"tools": [{"type": "function", "function": {"name": "f", "parameters": {}}}]},
         {"tools": None, "n": None, "stream": None, "stop": None},
         {"stream": False, "stop": ["x"], "max_tokens": 5, "user": "u", "seed": 1},
-        {"response_format": {"type": "json_object"}, "metadata": {"k": "v"}},
+        {"response_format": {"type": "json_object"}, "metadata": None},
+        {"metadata": {str(n): "v" for n in range(16)}, "store": True},
         {"messages": [{"role": "system", "content": "x"}, USER]},
         {"messages": [{"role": "user", "content": ""}]},
         {"messages": [{"role": "user", "content": [{"type": "text", "text": "x"}]}]},

@@ -17,6 +17,12 @@ WRITES = {
     "with x as (insert into a values (1) returning *) select * from x": ("insert", "a"),
     "with x as (select 1) update b set c = 1": ("update", "b"),
     "with x as (select 1), y as materialized (delete from d) table y": ("delete", "d"),
+    # What a WITH statement does itself is its name, and not what it does on its way.
+    "with x as (update a set b = 1 returning 1) update c set d = 1": ("update", "c"),
+    "with x as (delete from a) (select 1)": ("delete", "a"),
+    "with x as (with y as (delete from a) insert into b table y) table x": (
+        *("insert", "b"),
+    ),
     "select 1 into temp y": ("create_table", "y"),
     "select nextval('s')": ("nextval", "s"),
     "select pg_catalog.setval('a.s', 3)": ("setval", "a.s"),

@@ -51,12 +51,20 @@ def check_fields(body: Mapping[str, Any]) -> Refusals:
     yield from _between_fields(body)
 
 
+_SWITCHED = {
+    "stream_options": "stream",
+    "top_logprobs": "logprobs",
+    "metadata": "store",
+}
+"""Fields that are only taken beside a switch that is on."""
+
+
 def _between_fields(body: Mapping[str, Any]) -> Refusals:
     for field in ("tool_choice", "parallel_tool_calls"):
         if body.get(field) is not None and not body.get("tools"):
             rule = f"'{field}' is only allowed when 'tools' are specified."
             yield Refusal(f"Invalid value for '{field}': {rule}", field)
-    for field, switch in (("stream_options", "stream"), ("top_logprobs", "logprobs")):
+    for field, switch in _SWITCHED.items():
         if body.get(field) is not None and not body.get(switch):
             rule = f"parameter is only allowed when '{switch}' is enabled."
             yield Refusal(f"The '{field}' {rule}", field)

@@ -24,6 +24,7 @@ from chaoskit.wire.openai.errors import (
 Refusals = Iterator[Refusal]
 Rule = Callable[[str, Any], Refusals]
 
+METADATA_PAIRS_MAX = 16
 NAME_LENGTH_MAX = 64
 _NAME = r"^[a-zA-Z0-9_-]+$"
 
@@ -129,6 +130,14 @@ def text_or_array(path: str, value: Any, called: str, each: Rule) -> Refusals:
 def metadata(path: str, value: Any) -> Refusals:
     """Texts by name, as an object may be tagged with."""
     yield from mapping(path, value, "a metadata object")
+    if len(value) > METADATA_PAIRS_MAX:
+        yield Refusal(
+            f"Invalid '{path}': too many properties. Expected an object with at most "
+            f"{METADATA_PAIRS_MAX} properties, but got an object with {len(value)} "
+            "properties instead.",
+            path,
+            "object_above_max_properties",
+        )
     for key, text in value.items():
         yield from string(f"{path}.{key}", text, 512)
 

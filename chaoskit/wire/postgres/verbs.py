@@ -54,13 +54,22 @@ def _written(op: str, *skipped: str) -> Callable[[Tokens], Meaning]:
 
 
 def data_change(each: Tokens) -> Meaning | None:
-    """An INSERT, UPDATE, DELETE or MERGE in brackets, or behind what WITH says."""
+    """An INSERT, UPDATE, DELETE or MERGE behind what WITH says, or else in brackets."""
+    depth, found = 0, dict[int, int]()
     for at in range(1, len(each)):
-        if each[at - 1].text in ("(", ")") and is_word(each, at, *DATA):
-            verb = each[at].text
-            if verb != "update" or not is_word(each, at + 1, "of", "nowait", "skip"):
-                return VERBS[verb](each[at:])
-    return None
+        bracket = each[at - 1].text
+        depth += (bracket == "(") - (bracket == ")")
+        if bracket in ("(", ")") and is_word(each, at, *DATA) and not _locks(each, at):
+            found.setdefault(depth, at)
+    if not found:
+        return None
+    outermost = each[found[min(found)] :]
+    return VERBS[outermost[0].text](outermost)
+
+
+def _locks(each: Tokens, at: int) -> bool:
+    """Whether it is the UPDATE of a SELECT that locks rows."""
+    return is_word(each, at, "update") and is_word(each, at + 1, "of", "nowait", "skip")
 
 
 def into_table(each: Tokens) -> Meaning | None:

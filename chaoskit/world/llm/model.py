@@ -69,12 +69,13 @@ class Model:
         crossing = self.gate.arrive(life, Operation("llm", dialect.op))
         return await _Exchange(self, dialect, question, crossing).go()
 
-    def record(self, life: int, op: str, question: Question) -> None:
+    def record(self, crossing: Crossing, question: Question) -> None:
         """Write down that this was asked, and what the answer costs."""
         said = self.say(question)
         asked = Asked(
-            life=life,
-            op=op,
+            life=crossing.life,
+            op=crossing.operation.op,
+            place=crossing.stem.removesuffix(":"),
             turn=question.place.turn,
             carried=tuple(question.place.carried),
             contents=self._news(question.texts),
@@ -138,7 +139,7 @@ class _Exchange:
     told: Told | None = None
 
     async def go(self) -> Answer:
-        self.model.record(self.crossing.life, self.dialect.op, self.question)
+        self.model.record(self.crossing, self.question)
         try:
             return await self.model.gate.cross(
                 self.crossing, self._apply, pieces=self._pieces()

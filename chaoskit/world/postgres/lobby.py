@@ -26,6 +26,8 @@ from chaoskit.world.relay.lives import Lives
 
 _WRITER = "SELECT pid FROM pg_stat_activity WHERE backend_type = 'walwriter'"
 
+_POSITION = "SELECT pg_current_wal_insert_lsn()"
+
 
 @dataclass
 class Up:
@@ -114,6 +116,15 @@ class Lobby:
         """See `Host`."""
         if self._trial is not None and self._trial.expects(FaultKind.ROLLBACK):
             self._trial.kept.append(await self._started.state.snapshot())
+
+    async def position(self) -> str | None:
+        """See `passage.Host`."""
+        try:
+            found = await self._started.admin.execute(_POSITION)
+            row = await found.fetchone()
+        except psycopg.Error:  # the server is gone, and starts again perhaps
+            return None
+        return None if row is None else str(row[0])
 
     async def before_lock(self) -> None:
         """See `Host`."""

@@ -7,7 +7,7 @@ a session that is alone waits for nobody, and has both done at once.
 
 from typing import Protocol
 
-from chaoskit.gate import Failed
+from chaoskit.gate import Crossing, Failed
 from chaoskit.gate import Host as Suffering
 from chaoskit.model.address import Operation
 from chaoskit.model.faults import FaultKind
@@ -41,6 +41,9 @@ class Host(Suffering, Protocol):
 
     async def before_commit(self) -> None:
         """Something is about to be committed."""
+
+    async def position(self) -> str | None:
+        """How far the log has been written; None where the server does not say."""
 
     async def schema_changed(self) -> None:
         """There may be other functions than before."""
@@ -77,7 +80,7 @@ class Passage:
         self.holds, self._worked, self._is_alone = True, None, False
         work = (lambda: self._work(step)) if step.work.raw else None
         try:
-            apply = lambda: self._apply(step)  # noqa: E731
+            apply = lambda: self._apply(step, crossing)  # noqa: E731
             reply = await gate.cross(crossing, apply, self._host, work=work)
             whole = b"".join(reply.kept)
             if gate.is_cut(crossing):
@@ -105,9 +108,12 @@ class Passage:
             self._is_alone = False
             self._host.let_join()
 
-    async def _apply(self, step: Step) -> Given:
+    async def _apply(self, step: Step, crossing: Crossing) -> Given:
         await self._host.before_commit()
+        before = await self._position(crossing)
         self._given = given = await self._done(step)
+        if before is not None and before == await self._host.position():
+            self._opened.gate.changed_nothing(crossing)
         self._let_join()  # a fault may hold the reply until others have come and gone
         if step.schema and not given.failed:
             await self._host.schema_changed()
@@ -115,6 +121,14 @@ class Passage:
         if self._opened.is_over:
             await self._host.end([self._upstream])
         return given
+
+    async def _position(self, crossing: Crossing) -> str | None:
+        """Where the log is, if the gate wants to know of a change.
+
+        A commit that has changed nothing leaves no record there.
+        """
+        wanted = self._opened.gate.counts_changes and not crossing.is_looker
+        return await self._host.position() if wanted else None
 
     async def _done(self, step: Step) -> Given:
         worked = self._worked

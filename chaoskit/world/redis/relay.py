@@ -13,6 +13,7 @@ blocking command ends with its client, as it does in the server.
 """
 
 import re
+from collections.abc import Awaitable, Callable
 from contextlib import suppress
 
 from chaoskit.gate import Crossing, Dropped, Failed, Gate
@@ -132,12 +133,29 @@ class Session(relay.Session):
         self.crossing = True
         try:
             if gate.is_calm_for(crossing):
-                self.post(await gate.cross(crossing, message.apply))
+                apply = self._applying(gate, crossing, message)
+                self.post(await gate.cross(crossing, apply))
             else:
                 await self._cross_with_care(gate, crossing, message)
         finally:
             self.crossing = False
         self.upstream.release()
+
+    def _applying(
+        self, gate: Gate, crossing: Crossing, message: Message
+    ) -> Callable[[], Awaitable[bytes]]:
+        """What applies it, and tells the gate of a change where it wants to know."""
+        if not gate.counts_changes or crossing.is_looker:
+            return message.apply
+
+        async def apply() -> bytes:
+            before = await self._store.changes()
+            reply = await message.apply()
+            if await self._store.changes() == before:
+                gate.changed_nothing(crossing)
+            return reply
+
+        return apply
 
     async def _cross_with_care(
         self, gate: Gate, crossing: Crossing, message: Message
@@ -145,7 +163,8 @@ class Session(relay.Session):
         """A fault may hold the message, or cut its reply."""
         self.flush()
         try:
-            reply = await gate.cross(crossing, message.apply, message)
+            apply = self._applying(gate, crossing, message)
+            reply = await gate.cross(crossing, apply, message)
             if gate.is_cut(crossing):
                 await gate.deliver(crossing, halves(reply), self._send)
             else:

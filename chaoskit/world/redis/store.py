@@ -118,6 +118,12 @@ class Store:
         if command.script is not None:
             self.state.scripts.add(command.script)
 
+    async def changes(self) -> int:
+        """How many changes the server has made so far; it may begin anew at a save."""
+        (told,) = await self.state.link.do(("INFO", "persistence"))
+        found = re.search(rb"rdb_changes_since_last_save:(\d+)", told)
+        return int(found[1]) if found else -1
+
     async def suffer(
         self, fault: Fault, client: Client | None, key: bytes | None
     ) -> bool:

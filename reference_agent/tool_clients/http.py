@@ -10,11 +10,12 @@ from http.client import HTTPConnection, HTTPException, HTTPSConnection
 from typing import Any
 from urllib.parse import quote, urlencode, urlsplit
 
-from reference_agent.effects import NoLookUp, Trouble
+from reference_agent.effects import Effect, NoLookUp, Trouble
+from reference_agent.tool_clients.answers import as_text, effects, result
 from reference_agent.transitions import Outcome
 
 TIMEOUT_SECONDS = 30
-NOT_FOUND, TOO_MANY = 404, 429
+NOT_FOUND, TIMED_OUT, IN_USE, TOO_MANY = 404, 408, 409, 429
 
 
 class HttpTools:
@@ -23,32 +24,27 @@ class HttpTools:
     def __init__(self, url: str) -> None:
         self._url = urlsplit(url)
 
-    def do(self, tool: str, arguments: dict[str, Any], key: str | None) -> Outcome:
+    def do(self, tool: str, arguments: dict[str, Any], key: str) -> Outcome:
         """See `ToolService.do`. A refusal is an outcome: the model may know better."""
-        headers = {"Content-Type": "application/json"}
-        if key is not None:
-            headers["Idempotency-Key"] = key
+        headers = {"Content-Type": "application/json", "Idempotency-Key": key}
         status, body = self._exchange(
             "POST", self._path(tool), json.dumps(arguments), headers
         )
+        if status in (TIMED_OUT, IN_USE):  # the first attempt may still be under way
+            raise Trouble(f"it answered {status}", sent=True)
         if status >= 400:
             return Outcome(f"Error {status}: {body}", applied=False)
-        return Outcome(_text(_member(body, "result")), applied=True)
+        return Outcome(result(body), applied=True)
 
-    def done(self, tool: str, arguments: dict[str, Any]) -> list[Outcome]:
+    def done(self, tool: str, arguments: dict[str, Any]) -> list[Effect]:
         """See `ToolService.done`."""
-        query = urlencode({name: _text(value) for name, value in arguments.items()})
+        query = urlencode({name: as_text(value) for name, value in arguments.items()})
         status, body = self._exchange("GET", f"{self._path(tool)}?{query}")
         if status == NOT_FOUND:
             raise NoLookUp
         if status >= 400:
             raise Trouble(f"the look-up of {tool} answered {status}", sent=False)
-        # The query matches text; `1` and `"1"` are equal there, and are not here.
-        return [
-            Outcome(_text(effect["result"]), applied=True)
-            for effect in _member(body, "effects")
-            if effect["args"] == arguments
-        ]
+        return effects(body, arguments)
 
     def _path(self, tool: str) -> str:
         return f"{self._url.path.rstrip('/')}/{quote(tool, safe='')}"
@@ -60,6 +56,7 @@ class HttpTools:
         body: str | None = None,
         headers: Mapping[str, str] | None = None,
     ) -> tuple[int, str]:
+        acts = method != "GET"
         connection = self._connection()
         try:
             _connect(connection)
@@ -67,11 +64,11 @@ class HttpTools:
             response = connection.getresponse()
             status, text = response.status, response.read().decode()
         except (OSError, HTTPException, ValueError) as error:
-            raise Trouble(f"no answer: {type(error).__name__}", sent=True) from error
+            raise Trouble(f"no answer: {type(error).__name__}", sent=acts) from error
         finally:
             connection.close()
         if status == TOO_MANY or status >= 500:
-            raise Trouble(f"it answered {status}", sent=status != TOO_MANY)
+            raise Trouble(f"it answered {status}", sent=acts and status != TOO_MANY)
         return status, text
 
     def _connection(self) -> HTTPConnection:
@@ -84,15 +81,3 @@ def _connect(connection: HTTPConnection) -> None:
         connection.connect()
     except OSError as error:
         raise Trouble(f"no connection: {type(error).__name__}", sent=False) from error
-
-
-def _member(body: str, name: str) -> Any:
-    """A member of the service's answer. What it did is done, readable or not."""
-    try:
-        return json.loads(body)[name]
-    except (ValueError, TypeError, KeyError) as error:
-        raise Trouble(f"its answer has no {name!r}", sent=True) from error
-
-
-def _text(value: Any) -> str:
-    return value if isinstance(value, str) else json.dumps(value)
