@@ -18,7 +18,7 @@ what operators read), `model_client` with `endpoints`, `model_reply` and `retry_
 store of your own.
 
 One rule carries the rest: **a move makes at most one outside call that can change
-anything, and it starts and ends at a checkpoint.** So a killed run can only be at a checkpoint, or inside the one
-call that the checkpoint announces. `effects` says what to do about that call; nothing
-else is ever in question.
+anything, and it starts and ends at a checkpoint.** So a killed run can only be at a
+checkpoint, or inside the one call that the checkpoint announces. `effects` says what to
+do about that call; nothing else is ever in question.
 """

@@ -111,6 +111,11 @@ class Crossing:
         return self.life < 0
 
 
+def _text_of(crossing: Crossing) -> str:
+    """Its operation, as the addresses have it."""
+    return crossing.stem.partition(":")[2].rpartition("#")[0]
+
+
 class Gate:
     """See the package's docstring. One gate serves one trial."""
 
@@ -139,6 +144,8 @@ class Gate:
         self._over: dict[int, asyncio.Event] = {}
         self._messages = len(record.events)
         self._counts: Counter[tuple[int, str]] = Counter()
+        self._changed: Counter[tuple[int, str]] = Counter()
+        self._final: dict[int, int] = {}
         self._idle: set[int] = set()
         self._known: dict[tuple[str, str, str | None], tuple[Operation, str]] = {}
         self._in_flight: Counter[int] = Counter()
@@ -169,16 +176,28 @@ class Gate:
         """Whether services are to tell of messages that changed nothing."""
         return self._census is not None
 
-    def changed_nothing(self, crossing: Crossing) -> None:
-        """Count a message no more, told while it is applied.
+    def has_applied(self, crossing: Crossing, *, changed: bool) -> None:
+        """Number a message by what it has changed, told while it is applied.
 
         Many processes try for the same thing, and how often in vain is a race. What
         was tried in vain has no number of its own, and no ``after``: the next one that
-        tries has its number.
+        tries has its number. So what has changed something is the n-th that did.
         """
-        text = crossing.stem.partition(":")[2].rpartition("#")[0]
-        self._counts[crossing.generation, text] -= 1
-        self._idle.add(crossing.message)
+        counted = crossing.generation, _text_of(crossing)
+        if changed:
+            self._changed[counted] += 1
+            self._final[crossing.message] = self._changed[counted]
+        else:
+            self._counts[counted] -= 1
+            self._idle.add(crossing.message)
+
+    def _renumbered(self, crossing: Crossing) -> Crossing:
+        """The message with the number that it has now that it is applied."""
+        nth = self._final.get(crossing.message, crossing.nth)
+        if nth == crossing.nth:
+            return crossing
+        stem = f"{crossing.generation}:{_text_of(crossing)}#{nth}:"
+        return replace(crossing, nth=nth, stem=stem)
 
     def _named(self, operation: Operation) -> tuple[Operation, str]:
         """The operation with its key renamed, and its text; worked out only once."""
@@ -225,6 +244,7 @@ class Gate:
                 if any(fault.kind is FaultKind.DUPLICATE for fault in faults):
                     reply = await apply()
                 await self._end_torn_write(crossing, pieces)
+                crossing = self._renumbered(crossing)
                 faults = await self._edge(crossing, Edge.AFTER, host, pieces)
             await self._linger(crossing.life, faults)
             return reply
@@ -244,7 +264,7 @@ class Gate:
             await work()
         async with self._door:
             reply = await apply()
-            self._count(crossing, Edge.AFTER, pieces)
+            self._count(self._renumbered(crossing), Edge.AFTER, pieces)
         return reply
 
     async def pass_by(self, crossing: Crossing) -> None:

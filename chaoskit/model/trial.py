@@ -79,7 +79,7 @@ class Trial:
         """The events of the `addresses`; a place inside a reply is none of them.
 
         What several processes tried in vain has the address of the next who tries, and
-        counts once (see `Gate.changed_nothing`).
+        counts once (see `Gate.has_applied`).
         """
         first: dict[str, Crossed] = {}
         for crossed in self.of(Crossed):

@@ -63,12 +63,15 @@ class Account:
         return "failed" if code in exits.failed else "died"
 
     async def _look_at_wreck(self, end: LifeEnded) -> None:
-        """Look after each bad end: a server that has gone is no fault of the agent."""
-        if end.ending == "done":
+        """Look after each bad end: a server that has gone is no fault of the agent.
+
+        Where others run on, they change the world meanwhile, and no next life finds
+        just this one.
+        """
+        if end.ending == "done" or end.process is not None:
             return
         view = await self._looks.view()
-        # Where others run on, no next life finds just this.
-        if end.ending == "died" and self._plan.canon is not None and not end.process:
+        if end.ending == "died" and self._plan.canon is not None:
             mark = self._plan.canon.of_run(self._plan.run).fingerprint(view)
             self._record(Wreck(life=end.life, state=mark))
 

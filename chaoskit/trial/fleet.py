@@ -77,6 +77,8 @@ class Fleet:
             await self._crew.stop()
             if end.outcome == "done":
                 await self._once_more()
+            else:
+                await self._lives.look_after()
         finally:
             await self._crew.end()
         return self._lives.result(end)

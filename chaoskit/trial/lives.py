@@ -225,6 +225,15 @@ class Lives:
         await living.process.written()
         self._account.read_log(living.number, living.output)
 
+    async def look_after(self) -> None:
+        """See that the world is still there, now that nobody is in it.
+
+        Raises:
+            ConnectionError: a server of it has gone, which is no fault of the agent.
+        """
+        with self.patience.held():
+            await self._looks.view()
+
     def result(self, end: RunEnded) -> Visited:
         """The trial, now that it is over."""
         self.record(end)

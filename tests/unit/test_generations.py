@@ -40,8 +40,8 @@ class Crowd:
         crossing = self.gate.arrive(life, operation)
 
         async def apply():
-            if in_vain:
-                self.gate.changed_nothing(crossing)
+            if operation == CLAIM:
+                self.gate.has_applied(crossing, changed=not in_vain)
 
         asyncio.run(self.gate.cross(crossing, apply))
         return crossing.nth
@@ -93,6 +93,23 @@ def test_what_was_tried_in_vain_leaves_its_number_to_the_next(crowd):
     assert crowd.send(3, CLAIM) == 2
     after = [address for address in crowd.told if address.endswith("after")]
     assert after == [f"0:redis.set[lease]#{n}:after" for n in (1, 2)]
+
+
+def test_who_wins_has_the_number_of_a_try_that_was_on_its_way(crowd):
+    """Two arrive at once, and the one that came first gets nothing."""
+
+    async def both():
+        arrived = [crowd.gate.arrive(life, CLAIM) for life in (3, 5)]
+        for crossing, wins in zip(arrived, (False, True), strict=True):
+
+            async def apply(crossing=crossing, wins=wins):
+                crowd.gate.has_applied(crossing, changed=wins)
+
+            await crowd.gate.cross(crossing, apply)
+
+    asyncio.run(both())
+    after = [address for address in crowd.told if address.endswith("after")]
+    assert after == ["0:redis.set[lease]#1:after"]
 
 
 def test_no_fault_strikes_after_something_that_was_in_vain():

@@ -112,8 +112,9 @@ class Passage:
         await self._host.before_commit()
         before = await self._position(crossing)
         self._given = given = await self._done(step)
-        if before is not None and before == await self._host.position():
-            self._opened.gate.changed_nothing(crossing)
+        if before is not None:
+            changed = before != await self._host.position()
+            self._opened.gate.has_applied(crossing, changed=changed)
         self._let_join()  # a fault may hold the reply until others have come and gone
         if step.schema and not given.failed:
             await self._host.schema_changed()

@@ -151,8 +151,8 @@ class Session(relay.Session):
         async def apply() -> bytes:
             before = await self._store.changes()
             reply = await message.apply()
-            if await self._store.changes() == before:
-                gate.changed_nothing(crossing)
+            changed = await self._store.changes() != before
+            gate.has_applied(crossing, changed=changed)
             return reply
 
         return apply
