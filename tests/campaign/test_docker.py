@@ -21,7 +21,14 @@ import pytest
 from chaoskit.agents.docker.engine import CAMPAIGN_LABEL
 
 FOLDER = Path(__file__).parents[1] / "docker"
-REFERENCE = ["python", "-m", "reference_agent", "--task", "{run}", "--goal", "{goal}"]
+RUN = ["--task", "{run}", "--goal", "{goal}"]
+REFERENCE = ["python", "-m", "reference_agent", "--store", "{store}", *RUN]
+# The same with plain files on the container's own disk, and no shell to say so.
+IN_PYTHON = (
+    "import os, sys; os.environ['CHAOSKIT_STATE_DIR'] = os.getcwd();"
+    " from reference_agent.__main__ import main; sys.exit(main())"
+)
+ON_ITS_DISK = ["python", "-c", IN_PYTHON, "--store", "files", *RUN]
 SCRIPT = [
     {"call": {"hold_seat": {"order": "o-1", "seat": "12A"}}},
     {"call": {"charge_card": {"order": "o-1", "cents": 100}}},
@@ -95,22 +102,41 @@ def left_in(engine: Any, campaign: str) -> list[str]:
     return [each["Id"] for each in found]
 
 
-def test_the_reference_agent_passes_on_redis_with_a_fresh_disk_in_each_life(
-    chaoskit: Any, write: Any, docker_image: str, engine: Any
+SHORT: dict[str, Any] = {
+    "llm": {"script": SCRIPT[1:]},
+    "tools": {"charge_card": "keyed"},
+}
+
+
+@pytest.mark.parametrize("store", ["redis", "postgres"])
+def test_the_reference_agent_passes_with_a_fresh_disk_in_each_life(
+    chaoskit: Any, write: Any, docker_image: str, store: str
 ) -> None:
-    """Every crash state that kills can reach, and nothing of it is left."""
-    path = write(
-        REFERENCE,
-        docker_image,
-        "fresh",
-        "redis",
-        llm={"script": SCRIPT[1:]},
-        tools={"charge_card": "keyed"},
-        search={"strategy": "closure"},
-    )
+    """Every crash state that kills can reach: what it needs is in the server."""
+    search, volatile = {"strategy": "closure"}, ["*.takes"]
+    words = (REFERENCE, docker_image, "fresh", store)
+    path = write(*words, search=search, volatile=volatile, **SHORT)
     result = chaoskit("run", path)
     assert result.report["verdict"] == "pass", result.stdout
     assert result.code == 0
+
+
+def test_the_reference_agent_on_files_is_found_out_with_a_fresh_disk(
+    chaoskit: Any, write: Any, docker_image: str
+) -> None:
+    """Its log is gone with its container: each life is its first."""
+    path = write(ON_ITS_DISK, docker_image, "fresh", "none", **SHORT)
+    result = chaoskit("replay", path, "kill@0:llm.chat#2:after")
+    assert result.report["verdict"] == "fail", result.stdout
+    assert "progress/not-again" in result.requirements
+
+
+def test_the_reference_agent_on_files_passes_with_a_disk_that_is_kept(
+    chaoskit: Any, write: Any, docker_image: str
+) -> None:
+    path = write(ON_ITS_DISK, docker_image, "keep", "none", **SHORT)
+    result = chaoskit("replay", path, "kill@0:llm.chat#2:after")
+    assert result.report["verdict"] == "pass", result.stdout
 
 
 def test_state_on_a_disk_that_is_kept_survives_every_kill(

@@ -35,7 +35,7 @@ REPOSITORY = "chaoskit-test"
 ROOT = Path(__file__).resolve().parents[2]
 AGENT = Path("/srv/agent")
 PROGRAM = Path("/usr/bin/python")
-PACKAGES = ("openai", "redis")
+PACKAGES = ("openai", "redis", "psycopg", "psycopg-binary")
 NOT_NEEDED = re.compile(
     r"(site-packages|dist-packages|test|tests|idlelib|tkinter|turtledemo|ensurepip"
     r"|lib2to3|pydoc_data|config-.*|__pycache__)$"

@@ -1,0 +1,113 @@
+"""The reference agent on every store, in one shot and with two workers.
+
+In full with ``--full``; without it each campaign walks a sample of its schedules.
+"""
+
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).parents[2]
+STORES = ("redis", "redis-log", "sqlite", "postgres", "files")
+# Each with the faults of its service that the README says it survives.
+FAULTS = {
+    "redis": ("restart", "rollback", "expire", "full", "error", "duplicate"),
+    "redis-log": ("restart", "rollback", "expire", "full", "error", "duplicate"),
+    "sqlite": ("powerloss", "tear", "full", "error"),
+    "postgres": ("restart", "full", "error", "duplicate"),
+    "files": ("powerloss", "tear", "full", "error"),
+}
+OF_ANY = ("kill_one", "term", "int", "pause", "drop_reply", "refuse", "delay", "skew")
+
+
+@pytest.fixture
+def reference(chaoskit, request):
+    """Run a scenario with the agent or the fleet on a store."""
+
+    def run(scenario, form, store, *words, trials):
+        log = store == "redis-log"
+        manifest = f"{form}_{'log' if log else 'fork'}.yaml"
+        kept = ("--store", "redis" if log else store)
+        if request.config.getoption("--full"):
+            size = ("--trials", "10000")
+        else:
+            size = ("--strategy", "sample", "--trials", str(trials))
+        return chaoskit(
+            *("run", ROOT / "scenarios" / f"{scenario}.yaml"),
+            *("--agent", str(ROOT / "reference_agent" / manifest)),
+            *(*kept, *size, *words),
+        )
+
+    return run
+
+
+@pytest.mark.parametrize("scenario", ["book_flight", "send_mail"])
+@pytest.mark.parametrize("store", STORES)
+def test_kills_are_survived_in_one_shot(reference, scenario, store):
+    result = reference(scenario, "agent", store, trials=16)
+    assert result.code == 0, result.stdout + result.stderr
+    assert result.report["kills"] >= 16
+
+
+@pytest.mark.parametrize("scenario", ["book_flight", "send_mail"])
+@pytest.mark.parametrize("store", STORES)
+def test_kills_are_survived_by_two_workers(reference, scenario, store):
+    result = reference(scenario, "worker", store, trials=8)
+    assert result.code == 0, result.stdout + result.stderr
+    assert result.report["kills"] >= 8
+
+
+@pytest.mark.parametrize("store", STORES)
+def test_every_other_fault_is_survived(reference, store):
+    """What only warns is a late call that no agent can prevent."""
+    words = [word for f in (*FAULTS[store], *OF_ANY) for word in ("--fault", f)]
+    result = reference("send_mail", "agent", store, *words, trials=40)
+    assert result.code == 0, result.stdout + result.stderr
+    assert set(result.requirements) <= {"effects/once-beyond-its-reach"}
+
+
+@pytest.mark.parametrize("scenario", ["approve_payment", "remind_later"])
+@pytest.mark.parametrize("form", ["agent", "worker"])
+def test_gates_and_waits_survive_kills(reference, scenario, form):
+    store = {"agent": "files", "worker": "postgres"}[form]
+    result = reference(scenario, form, store, trials=10)
+    assert result.code == 0, result.stdout + result.stderr
+
+
+@pytest.mark.parametrize("manifest", ["agent_mcp", "agent_smtp"])
+def test_its_tools_may_be_reached_over_mcp_and_its_mail_over_smtp(
+    chaoskit, request, manifest
+):
+    scenario = {"agent_mcp": "book_flight", "agent_smtp": "send_mail_smtp"}[manifest]
+    full = request.config.getoption("--full")
+    size = () if full else ("--strategy", "sample", "--trials", "16")
+    faults = [w for f in ("kill", "drop_reply", "tear") for w in ("--fault", f)]
+    result = chaoskit(
+        *("run", ROOT / "scenarios" / f"{scenario}.yaml"),
+        *("--agent", str(ROOT / "reference_agent" / f"{manifest}.yaml")),
+        *(*size, *faults),
+    )
+    assert result.code == 0, result.stdout + result.stderr
+
+
+def test_a_blind_call_under_a_rollback_is_what_it_does_not_claim(
+    chaoskit, write_scenario
+):
+    """The README says so: the intent was forgotten, and nobody can be asked.
+
+    It is a warning, since no agent can do better on such a store.
+    """
+    agent = ROOT / "reference_agent" / "agent_fork.yaml"
+    scenario = write_scenario(
+        llm={
+            "script": [{"call": {"send_fax": {"to": "a", "body": "b"}}}, {"say": "."}]
+        },
+        tools={"send_fax": "blind"},
+    )
+    schedule = (
+        "rollback(2)@0:redis.eval[agent:checkpoint:{run}]#4:after"
+        " + kill@0:tools.send_fax[a]#1:after"
+    )
+    result = chaoskit("replay", scenario, schedule, "--agent", str(agent))
+    assert result.requirements == ["effects/once-beyond-its-reach"], result.stdout
+    assert "was applied twice" in result.report["findings"][0]["message"]
