@@ -27,6 +27,9 @@ from chaoskit.world.relay.lives import Lives
 _WRITER = "SELECT pid FROM pg_stat_activity WHERE backend_type = 'walwriter'"
 
 _POSITION = "SELECT pg_current_wal_insert_lsn()"
+_HAS_WRITTEN = (
+    "SELECT 1 FROM pg_stat_activity WHERE pid = %s AND backend_xid IS NOT NULL"
+)
 
 
 @dataclass
@@ -125,6 +128,14 @@ class Lobby:
         except psycopg.Error:  # the server is gone, and starts again perhaps
             return None
         return None if row is None else str(row[0])
+
+    async def has_written(self, session: int) -> bool:
+        """See `passage.Host`."""
+        try:
+            found = await self._started.admin.execute(_HAS_WRITTEN, (session,))
+            return await found.fetchone() is not None
+        except psycopg.Error:
+            return True
 
     async def before_lock(self) -> None:
         """See `Host`."""

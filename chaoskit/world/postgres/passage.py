@@ -45,6 +45,9 @@ class Host(Suffering, Protocol):
     async def position(self) -> str | None:
         """How far the log has been written; None where the server does not say."""
 
+    async def has_written(self, session: int) -> bool:
+        """Whether the open transaction of a session has changed anything."""
+
     async def schema_changed(self) -> None:
         """There may be other functions than before."""
 
@@ -110,11 +113,10 @@ class Passage:
 
     async def _apply(self, step: Step, crossing: Crossing) -> Given:
         await self._host.before_commit()
-        before = await self._position(crossing)
-        self._given = given = await self._done(step)
-        if before is not None:
-            changed = before != await self._host.position()
-            self._opened.gate.has_applied(crossing, changed=changed)
+        if self._opened.gate.counts_changes and not crossing.is_looker:
+            self._given = given = await self._done_and_told(step, crossing)
+        else:
+            self._given = given = await self._done(step)
         self._let_join()  # a fault may hold the reply until others have come and gone
         if step.schema and not given.failed:
             await self._host.schema_changed()
@@ -123,13 +125,22 @@ class Passage:
             await self._host.end([self._upstream])
         return given
 
-    async def _position(self, crossing: Crossing) -> str | None:
-        """Where the log is, if the gate wants to know of a change.
+    async def _done_and_told(self, step: Step, crossing: Crossing) -> Given:
+        """Do it, and tell the gate whether that has changed anything.
 
-        A commit that has changed nothing leaves no record there.
+        A session that is alone leaves a record in the log if it has; where others are
+        at work, a transaction has got a number by the time it is to commit.
         """
-        wanted = self._opened.gate.counts_changes and not crossing.is_looker
-        return await self._host.position() if wanted else None
+        host, gate = self._host, self._opened.gate
+        if self._is_alone:
+            before = await host.position()
+            given = await self._done(step)
+            changed = before is None or before != await host.position()
+        else:
+            changed = await host.has_written(self._upstream.number)
+            given = await self._done(step)
+        gate.has_applied(crossing, changed=changed)
+        return given
 
     async def _done(self, step: Step) -> Given:
         worked = self._worked
