@@ -74,11 +74,17 @@ def test_gates_and_waits_survive_kills(reference, scenario, form):
     assert result.code == 0, result.stdout + result.stderr
 
 
-@pytest.mark.parametrize("manifest", ["agent_mcp", "agent_smtp"])
-def test_its_tools_may_be_reached_over_mcp_and_its_mail_over_smtp(
-    chaoskit, request, manifest
+@pytest.mark.parametrize(
+    ("manifest", "scenario"),
+    [
+        ("agent_mcp", "book_flight"),
+        ("agent_smtp", "send_mail_smtp"),
+        ("agent_stream", "book_flight"),
+    ],
+)
+def test_tools_over_mcp_mail_over_smtp_and_streamed_replies_survive_too(
+    chaoskit, request, manifest, scenario
 ):
-    scenario = {"agent_mcp": "book_flight", "agent_smtp": "send_mail_smtp"}[manifest]
     full = request.config.getoption("--full")
     size = () if full else ("--strategy", "sample", "--trials", "16")
     faults = [w for f in ("kill", "drop_reply", "tear") for w in ("--fault", f)]
