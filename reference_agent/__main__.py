@@ -8,8 +8,8 @@
 
 A task id names one run. Where that run has a checkpoint, both ways to start go on from
 it: a supervisor that only knows the start command must not clobber a run that is half
-done. `--resume` says that a checkpoint is expected; without one the agent says so and
-starts.
+done. `--resume` says that its last process is gone, and takes the run over whoever has
+it; where there is no checkpoint, the agent says so and starts.
 
 Exit codes: 0 it is done, and the answer is the last line of standard output; 75 it is
 parked; 65 it gave up for good; 69 start it again later, since the store cannot be
@@ -19,52 +19,59 @@ was asked to end by signal n, and can go on. Reasons go to standard error.
 
 import json
 import sys
-from argparse import ArgumentParser, Namespace
+from argparse import Namespace
 from collections.abc import Callable
 from contextlib import closing
 
 from reference_agent import one_shot, owner, tool_clients
+from reference_agent.effects import Effect, ToolService
 from reference_agent.logs import Log
-from reference_agent.loop import HeldByAnother, Services
+from reference_agent.loop import HeldByAnother, Model, Services
 from reference_agent.model_client import OpenAIModel, WrongEndpoints
 from reference_agent.one_shot import UsageError
+from reference_agent.options import USAGE, read
+from reference_agent.settings import WrongSetting
 from reference_agent.state import State, Status
 from reference_agent.stop import Stop
-from reference_agent.stores import DAY_SECONDS, STORES, MissingSetting, open_store
+from reference_agent.stores import open_store
 from reference_agent.stores.base import (
     Fenced,
     Store,
     StoreUnavailable,
     UnreadableCheckpoint,
 )
-from reference_agent.transitions import Reply
+from reference_agent.transitions import Outcome, Reply
 from reference_agent.worker import Worker
 
-LEASE_SECONDS = 180.0
-"""A move is at most a pause and a call, of a minute each."""
-
-POLL_SECONDS = 0.25
-USAGE, LATER = 64, 69
+LATER = 69
 EXITS = {Status.DONE: 0, Status.PARKED: 75, Status.FAILED: 65}
 
 
 ASKING = ("run", "worker")
-"""The modes that need a model; the others do without its settings."""
+"""The modes that need a model and tools; the others do without their settings."""
 
 
 class Nobody:
-    """A `Model` for those who ask nothing."""
+    """A `Model` and a `ToolService` for those who ask nothing and do nothing."""
 
     endpoints = 0
 
     def ask(self, *_: object, **__: object) -> Reply:
-        """Never called."""
+        """Never called, as are the others."""
         raise AssertionError("this mode asks nothing")
+
+    def do(self, *_: object) -> Outcome:
+        """See `ask`."""
+        raise AssertionError("this mode does nothing")
+
+    def done(self, *_: object) -> list[Effect]:
+        """See `ask`."""
+        raise AssertionError("this mode looks for nothing")
 
 
 def main() -> int:
     """One process of the agent, by the words in `sys.argv`; returns its exit code."""
-    options = _options()
+    options = read(__doc__, sys.argv[1:])
     log = Log(sys.stderr)
     try:
         store = open_store(options.store, ttl_seconds=options.ttl_seconds)
@@ -78,40 +85,22 @@ def main() -> int:
         return _say(options, f"the store cannot be reached: {error}", LATER)
     except (HeldByAnother, Fenced):
         return _say(options, "another process has the run", LATER)
-    except (UsageError, MissingSetting, WrongEndpoints) as error:
+    except (UsageError, WrongSetting, WrongEndpoints) as error:
         return _say(options, str(error), USAGE)
-
-
-def _options() -> Namespace:
-    parser = ArgumentParser(prog="reference_agent", description=__doc__)
-    parser.add_argument("mode", nargs="?", default="run", choices=tuple(MODES))
-    parser.add_argument("--task", default="", help="the run's id")
-    parser.add_argument("--goal", help="what it is for; needed to start")
-    parser.add_argument("--resume", action="store_true", help="expect a checkpoint")
-    parser.add_argument("--answer", help="a person's, to the open question")
-    parser.add_argument("--gate", help="the key of the question that is meant")
-    parser.add_argument("--store", default="redis", choices=tuple(STORES))
-    parser.add_argument("--tools", default="http", choices=("http", "mcp"))
-    parser.add_argument("--mail", default="http", choices=("http", "smtp"))
-    parser.add_argument("--stream", action="store_true", help="have replies streamed")
-    parser.add_argument("--ttl-seconds", type=int, default=DAY_SECONDS)
-    parser.add_argument("--lease-seconds", type=float, default=LEASE_SECONDS)
-    parser.add_argument("--poll-seconds", type=float, default=POLL_SECONDS)
-    options = parser.parse_args()
-    if not options.task and options.mode != "worker":
-        parser.error("--task says which run is meant")
-    return options
 
 
 def _services(options: Namespace, store: Store, log: Log) -> Services:
     tools = tool_clients.tool_table(mail=options.mail)
-    offers = [tool.offer() for tool in tools.values()]
+    model: Model = Nobody()
+    service: ToolService = Nobody()
+    if options.mode in ASKING:
+        offers = [tool.offer() for tool in tools.values()]
+        model = OpenAIModel(offers, stream=options.stream)
+        service = tool_clients.connect(tools=options.tools, mail=options.mail)
     return Services(
         store=store,
-        model=OpenAIModel(offers, stream=options.stream)
-        if options.mode in ASKING
-        else Nobody(),
-        tool_service=tool_clients.connect(tools=options.tools, mail=options.mail),
+        model=model,
+        tool_service=service,
         tools=tools,
         log=log,
         stop=Stop(),
@@ -127,7 +116,7 @@ def _run(options: Namespace, services: Services) -> int:
         one_shot.answer(options.task, options.answer, options.gate, services)
     if options.resume and services.store.load(options.task) is None:
         _say(options, "there is no checkpoint to resume from: starting fresh")
-    state = one_shot.go_on(options.task, options.goal, services)
+    state = one_shot.go_on(options.task, options.goal, services, resumes=options.resume)
     return _finish(state, options, services)
 
 
@@ -194,7 +183,8 @@ def _inspect(options: Namespace, services: Services) -> int:
 
 def _say(options: Namespace, reason: str, code: int = 0) -> int:
     """Words for a person, beside the log; passes the exit code on."""
-    print(f"run {options.task}: {reason}", file=sys.stderr, flush=True)
+    who = f"run {options.task}" if options.task else options.mode
+    print(f"{who}: {reason}", file=sys.stderr, flush=True)
     return code
 
 

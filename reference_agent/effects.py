@@ -86,9 +86,13 @@ def settle(state: State, call: Call, promise: Promise, service: ToolService) -> 
     if promise is Promise.BLIND and state.doubt:
         raise InDoubt(f"{call.tool} may have been done, and it cannot be asked")
     try:
-        return service.do(call.tool, call.arguments, call.key)
+        outcome = service.do(call.tool, call.arguments, call.key)
     except ToolFailed as failure:
         return _failed(state, promise, failure)
+    if promise is Promise.KEYED and state.doubt and not outcome.applied:
+        # It refuses this attempt, and says nothing of the one before it.
+        raise InDoubt(f"{call.tool} may have been done, and is refused now")
+    return outcome
 
 
 def _look_up(state: State, call: Call, service: ToolService) -> Outcome | None:

@@ -17,7 +17,7 @@ from reference_agent.model_client import ModelTrouble
 from reference_agent.state import Call, Phase, State, Status
 from reference_agent.stop import Stop
 from reference_agent.stores.base import NOW, Fenced, Store
-from reference_agent.tools import ASK_HUMAN, WAIT, Tool
+from reference_agent.tools import ASK_HUMAN, WAIT, Promise, Tool
 from reference_agent.transitions import ATTEMPTS_MAX, LIVES_MAX, Outcome, Reply
 
 
@@ -206,7 +206,11 @@ def _tool(state: State, services: Services) -> State:
         reason = f"{call.tool}: {trouble}"
         services.log(state, "tool.trouble", "warning", call=call.key, reason=reason)
         now = services.store.now()
-        return transitions.attempt_failed(state, reason, sent=trouble.sent, now=now)
+        tried = transitions.attempt_failed(state, reason, sent=trouble.sent, now=now)
+        if tried.status is Status.FAILED and tried.doubt and _acts(call, services):
+            # To fail would say that it was not done.
+            return transitions.parked(tried, f"{tried.reason}; it may have been done")
+        return tried
     services.log(
         state, "tool.result", call=call.key, result_hash=fingerprint(outcome.text)
     )
@@ -221,6 +225,10 @@ def _outcome(state: State, call: Call, services: Services) -> Outcome:
     if tool is None:  # it was there when the call was announced
         raise InDoubt(f"{call.tool} is no longer a tool of this agent")
     return settle(state, call, tool.promise, services.tool_service)
+
+
+def _acts(call: Call, services: Services) -> bool:
+    return services.tools[call.tool].promise is not Promise.READ
 
 
 def _wait(state: State, services: Services) -> State:

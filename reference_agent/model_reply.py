@@ -143,6 +143,9 @@ class _Said:
         named = all(call.id and call.name for call in calls)
         if not (self.id and named) or len({call.id for call in calls}) < len(calls):
             raise ModelTrouble("its reply lacks ids or names", passing=True)
+        texts = [self.id, *(t for call in calls for t in (call.id, call.name))]
+        if not all(isinstance(text, str) for text in texts):
+            raise ModelTrouble("its ids and names are no texts", passing=True)
         if not _is_sendable([self.id, message]):
             raise ModelTrouble("its reply is no Unicode text", passing=True)
 
@@ -164,4 +167,4 @@ def _is_sendable(said: list[Any]) -> bool:
 def _count(usage: Any, name: str) -> int:
     """Tokens, as far as the endpoint tells them."""
     count = getattr(usage, name, 0)
-    return count if isinstance(count, int) else 0
+    return count if type(count) is int else 0

@@ -1,7 +1,7 @@
 """One life of one run, by the hand of whoever started it: from where it is, to its end.
 
 Who resumes a run by hand says that its last process is gone. The lease is taken over at
-once, and if that one lives after all, its writes are refused: it cannot do harm.
+once, and if that one lives after all, its writes are refused.
 """
 
 from dataclasses import replace
@@ -32,8 +32,13 @@ def submit(run_id: str, goal: str | None, services: Services) -> State:
     return _same_goal(find(run_id, services), goal)
 
 
-def go_on(run_id: str, goal: str | None, services: Services) -> State:
-    """Start the run, or go on with it, as far as it goes."""
+def go_on(run_id: str, goal: str | None, services: Services, *, resumes: bool) -> State:
+    """Start the run, or go on with it, as far as it goes.
+
+    Who `resumes` it says that its last process is gone, and takes it over whoever has
+    it. Else a run that somebody has, and who is not surely gone, is left to that one:
+    raises HeldByAnother.
+    """
     held = services.store.load(run_id)
     if held is None:
         submit(run_id, goal, services)
@@ -41,7 +46,8 @@ def go_on(run_id: str, goal: str | None, services: Services) -> State:
         assert held is not None, "it was just kept"
     state = _same_goal(checkpoint.load(held.document), goal)
     if state.status is Status.RUNNING or loop.is_over(state, services):
-        return loop.run(loop.take(run_id, services, over=held.owner), services)
+        over = held.owner if resumes else _gone(held.owner)
+        return loop.run(loop.take(run_id, services, over=over), services)
     return state
 
 
@@ -54,8 +60,7 @@ def answer(run_id: str, text: str, gate: str | None, services: Services) -> Stat
     held = _find(run_id, services)
     _ask(checkpoint.load(held.document), gate)
     brief = replace(services, lease_seconds=ANSWER_SECONDS)
-    over = held.owner if held.owner and is_gone(held.owner) else None
-    turn = loop.take(run_id, brief, over=over)
+    turn = loop.take(run_id, brief, over=_gone(held.owner))
     try:
         _ask(turn.state, gate)  # it may have been answered meanwhile
         state = transitions.reviewed(turn.state, text)
@@ -78,6 +83,11 @@ def question(state: State) -> str | None:
     if call.tool == ASK_HUMAN:
         return f"{call.arguments.get('question')} (gate {call.key})"
     return f"{state.reason}: answer 'done' or 'not done' (gate {call.key})"
+
+
+def _gone(owner: str | None) -> str | None:
+    """Who holds a run, if that one surely runs no more."""
+    return owner if owner and is_gone(owner) else None
 
 
 def _find(run_id: str, services: Services) -> Held:

@@ -12,13 +12,17 @@ from urllib.parse import quote
 
 from reference_agent.checkpoint import fingerprint
 from reference_agent.state import Call, Completed, ModelCall, Phase, State, Status
+from reference_agent.stores.base import encode
 from reference_agent.tools import ASK_HUMAN, WAIT, WAIT_SECONDS_MAX
 
-ATTEMPTS_MAX = 5
+ATTEMPTS_MAX = 8
 """Failed attempts at one outside call, or at one endpoint, after which it is no use."""
 
 LIVES_MAX = 10
 """Lives that may be lost over one checkpoint; then the run is set aside."""
+
+ARGUMENTS_DEPTH_MAX = 100
+"""Of what a model may nest; a state around it is a little deeper."""
 
 BACKOFF_SECONDS = 0.25
 PAUSE_SECONDS_MAX = 60.0
@@ -256,7 +260,7 @@ def _problem(
     if name not in known_tools:
         return "there is no such tool"
     if arguments is None:
-        return "the arguments are not a JSON object"
+        return "the arguments are not a JSON object, or nested too deep"
     if name == WAIT and not _is_wait(arguments.get("seconds")):
         return f"seconds must be a number from 0 to {WAIT_SECONDS_MAX}"
     return None
@@ -269,10 +273,11 @@ def _is_wait(seconds: object) -> bool:
 
 
 def _arguments(text: str) -> dict[str, Any] | None:
-    """What the text says, if it is an object that goes through JSON and UTF-8 again."""
+    """What the text says, if it is an object that can be stored, and sent as UTF-8."""
     try:
         value = json.loads(text)
-        json.dumps(value, allow_nan=False, ensure_ascii=False).encode()
+        encode({"arguments": value}, depth_max=ARGUMENTS_DEPTH_MAX)
+        json.dumps(value, ensure_ascii=False).encode()
     except (ValueError, RecursionError):
         return None
     return value if isinstance(value, dict) else None

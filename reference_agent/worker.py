@@ -6,6 +6,7 @@ predecessors left, and any worker may go on with any run.
 """
 
 import sys
+import traceback
 
 from reference_agent import checkpoint, loop
 from reference_agent.loop import HeldByAnother, Services
@@ -52,7 +53,11 @@ class Worker:
         return owner is None or owner == self._services.owner or is_gone(owner)
 
     def _look_after(self, due: Due) -> bool:
-        """Move one run on; False if nothing came of it. No run can end the worker."""
+        """Move one run on; False if nothing came of it.
+
+        No run can end the worker: one that raises what nobody foresaw is let go, and
+        set aside once that has happened too often.
+        """
         services = self._services
         try:
             if (held := services.store.load(due.run_id)) is None:
@@ -65,6 +70,12 @@ class Worker:
             self._unreadable.add(due.run_id)
             services.log.unreadable(due.run_id, error)
             self._say(f"run {due.run_id}: its checkpoint was left as it is: {error}")
+            return False
+        except StoreUnavailable:
+            raise
+        except Exception:
+            self._say(f"run {due.run_id}: {traceback.format_exc()}")
+            services.stop.nap(UNAVAILABLE_SECONDS)
             return False
         return True
 

@@ -11,43 +11,43 @@
 No other module of the agent knows one store from another.
 """
 
-import os
 from collections.abc import Callable
-from pathlib import Path
 
+from reference_agent.settings import address, folder
 from reference_agent.stores.base import Store
 
 DAY_SECONDS = 24 * 60 * 60
+REDIS = ("redis", "rediss", "unix")
 
 
 def _redis(ttl_seconds: int) -> Store:
     from reference_agent.stores.redis_snapshots import RedisSnapshots
 
-    return RedisSnapshots(setting("REDIS_URL"), ttl_seconds=ttl_seconds)
+    return RedisSnapshots(address("REDIS_URL", *REDIS), ttl_seconds=ttl_seconds)
 
 
 def _redis_log(ttl_seconds: int) -> Store:
     from reference_agent.stores.redis_log import RedisLog
 
-    return RedisLog(setting("REDIS_URL"), ttl_seconds=ttl_seconds)
+    return RedisLog(address("REDIS_URL", *REDIS), ttl_seconds=ttl_seconds)
 
 
 def _sqlite(_: int) -> Store:
     from reference_agent.stores.sqlite import SqliteStore
 
-    return SqliteStore(Path(setting("CHAOSKIT_STATE_DIR"), "agent.db"))
+    return SqliteStore(folder("CHAOSKIT_STATE_DIR") / "agent.db")
 
 
 def _postgres(_: int) -> Store:
     from reference_agent.stores.postgres import PostgresStore
 
-    return PostgresStore(setting("DATABASE_URL"))
+    return PostgresStore(address("DATABASE_URL", "postgresql", "postgres"))
 
 
 def _files(_: int) -> Store:
     from reference_agent.stores.files import FileStore
 
-    return FileStore(Path(setting("CHAOSKIT_STATE_DIR")))
+    return FileStore(folder("CHAOSKIT_STATE_DIR"))
 
 
 STORES: dict[str, Callable[[int], Store]] = {
@@ -60,17 +60,9 @@ STORES: dict[str, Callable[[int], Store]] = {
 """Each imports what it needs, and nothing of the others."""
 
 
-class MissingSetting(Exception):
-    """A variable of the environment that must be set is not."""
-
-
 def open_store(name: str, *, ttl_seconds: int = DAY_SECONDS) -> Store:
-    """The store of that name, at the address that the environment has for it."""
+    """The store of that name, at the address that the environment has for it.
+
+    Raises WrongSetting.
+    """
     return STORES[name](ttl_seconds)
-
-
-def setting(name: str) -> str:
-    """A variable of the environment. Raises MissingSetting."""
-    if value := os.environ.get(name):
-        return value
-    raise MissingSetting(f"{name} is not set")

@@ -139,15 +139,16 @@ class Store(Protocol):
         """Let connections and files go."""
 
 
-def encode(document: Document) -> str:
+def encode(document: Document, *, depth_max: int = DEPTH_MAX) -> str:
     """The document as one line of ASCII JSON.
 
     Raises ValueError for what would come back as something else: JSON knows no tuples,
-    bytes, decimals, times, NaN, and no names but texts.
+    bytes, decimals, times, NaN, and no names but texts; and for what is nested deeper
+    than JSON can be read again everywhere.
     """
     if type(document) is not dict:
         raise ValueError(f"a document is an object, and no {type(document).__name__}")
-    _check(document, "$", DEPTH_MAX)
+    _check(document, "$", depth_max)
     return json.dumps(document, allow_nan=False, separators=(",", ":"))
 
 
@@ -164,7 +165,7 @@ def decode(text: bytes | str) -> Document:
 
 def _check(value: object, path: str, depth: int) -> None:
     if type(value) in (dict, list) and not depth:
-        raise ValueError(f"{path:.60}...: nested deeper than {DEPTH_MAX}")
+        raise ValueError(f"{path:.60}...: nested too deep")
     if type(value) is dict:
         for name, item in value.items():
             if type(name) is not str:

@@ -1,8 +1,7 @@
-"""The folder of one run: how it is made, which log is its newest, who claims the run.
+"""The folder of one run: how it is made, and which log is its newest.
 
 1.log 2.log                  the log that was moved, and the one that goes on
 3.log.<clock>                a log that is being made, or whose maker died
-120.claim -> <until> <owner> who is about to take the run after event 120
 """
 
 import errno

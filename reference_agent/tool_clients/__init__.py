@@ -11,11 +11,10 @@ No other module of the agent knows one way from another.
 
 from collections.abc import Callable, Sequence
 from dataclasses import replace
-from functools import cached_property
 from typing import Any
 
 from reference_agent.effects import Effect, ToolService
-from reference_agent.stores import MissingSetting, setting
+from reference_agent.settings import address, port, setting
 from reference_agent.tools import TOOLS, Promise, Tool
 from reference_agent.transitions import Outcome
 
@@ -25,19 +24,19 @@ MAIL = "send_mail"
 def _http() -> ToolService:
     from reference_agent.tool_clients.http import HttpTools
 
-    return HttpTools(setting("CHAOSKIT_TOOLS_URL"))
+    return HttpTools(address("CHAOSKIT_TOOLS_URL", "http", "https"))
 
 
 def _mcp() -> ToolService:
     from reference_agent.tool_clients.mcp import McpTools
 
-    return McpTools(setting("CHAOSKIT_MCP_URL"))
+    return McpTools(address("CHAOSKIT_MCP_URL", "http", "https"))
 
 
 def _smtp() -> ToolService:
     from reference_agent.tool_clients.smtp import SmtpMail
 
-    return SmtpMail(setting("CHAOSKIT_SMTP_HOST"), _port("CHAOSKIT_SMTP_PORT"))
+    return SmtpMail(setting("CHAOSKIT_SMTP_HOST"), port("CHAOSKIT_SMTP_PORT"))
 
 
 TOOL_WAYS: dict[str, Callable[[], ToolService]] = {"http": _http, "mcp": _mcp}
@@ -48,11 +47,9 @@ MAIL_WAYS = ("http", "smtp")
 def connect(tools: str = "http", mail: str = "http") -> ToolService:
     """The services behind the tools, at the addresses that the environment has.
 
-    It is read at the first use, which raises MissingSetting: who only asks for a run's
-    status needs none of it.
+    Nothing is connected yet. Raises WrongSetting.
     """
-    others = Lazily(TOOL_WAYS[tools])
-    return Router(others, {MAIL: Lazily(_smtp)} if mail == "smtp" else {})
+    return Router(TOOL_WAYS[tools](), {MAIL: _smtp()} if mail == "smtp" else {})
 
 
 def tool_table(mail: str = "http") -> dict[str, Tool]:
@@ -65,25 +62,6 @@ def tool_table(mail: str = "http") -> dict[str, Tool]:
     if mail != "smtp":
         return TOOLS
     return TOOLS | {MAIL: replace(TOOLS[MAIL], promise=Promise.BLIND)}
-
-
-class Lazily:
-    """A `ToolService` that is made when it is first used."""
-
-    def __init__(self, make: Callable[[], ToolService]) -> None:
-        self._make = make
-
-    @cached_property
-    def _service(self) -> ToolService:
-        return self._make()
-
-    def do(self, tool: str, arguments: dict[str, Any], key: str) -> Outcome:
-        """See `ToolService.do`."""
-        return self._service.do(tool, arguments, key)
-
-    def done(self, tool: str, arguments: dict[str, Any]) -> Sequence[Effect]:
-        """See `ToolService.done`."""
-        return self._service.done(tool, arguments)
 
 
 class Router:
@@ -100,10 +78,3 @@ class Router:
     def done(self, tool: str, arguments: dict[str, Any]) -> Sequence[Effect]:
         """See `ToolService.done`."""
         return self._own.get(tool, self._others).done(tool, arguments)
-
-
-def _port(name: str) -> int:
-    text = setting(name)
-    if text.isascii() and text.isdigit() and 0 < int(text) < 2**16:
-        return int(text)
-    raise MissingSetting(f"{name} is {text!r}; expected a port, from 1 to 65535")

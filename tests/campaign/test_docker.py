@@ -21,7 +21,7 @@ import pytest
 from chaoskit.agents.docker.engine import CAMPAIGN_LABEL
 
 FOLDER = Path(__file__).parents[1] / "docker"
-RUN = ["--task", "{run}", "--goal", "{goal}"]
+RUN = ["--task", "{run}", "--goal", "{goal}", "--resume"]
 REFERENCE = ["python", "-m", "reference_agent", "--store", "{store}", *RUN]
 # The same with plain files on the container's own disk, and no shell to say so.
 IN_PYTHON = (

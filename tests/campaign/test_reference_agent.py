@@ -21,12 +21,18 @@ OF_ANY = ("kill_one", "term", "int", "pause", "drop_reply", "refuse", "delay", "
 
 
 @pytest.fixture
-def reference(chaoskit, request):
+def reference(chaoskit, request, tmp_path):
     """Run a scenario with the agent or the fleet on a store."""
 
-    def run(scenario, form, store, *words, trials):
+    def run(scenario, form, store, *words, trials, lease=None):
         log = store == "redis-log"
-        manifest = f"{form}_{'log' if log else 'fork'}.yaml"
+        manifest = ROOT / "reference_agent" / f"{form}_{'log' if log else 'fork'}.yaml"
+        if lease:
+            text = manifest.read_text()
+            brief = text.replace(" worker, --store", f" worker, {lease}, --store")
+            assert brief != text
+            manifest = tmp_path / "brief.yaml"
+            manifest.write_text(brief)
         kept = ("--store", "redis" if log else store)
         if request.config.getoption("--full"):
             size = ("--trials", "10000")
@@ -34,7 +40,7 @@ def reference(chaoskit, request):
             size = ("--strategy", "sample", "--trials", str(trials))
         return chaoskit(
             *("run", ROOT / "scenarios" / f"{scenario}.yaml"),
-            *("--agent", str(ROOT / "reference_agent" / manifest)),
+            *("--agent", str(manifest)),
             *(*kept, *size, *words),
         )
 
@@ -62,6 +68,15 @@ def test_every_other_fault_is_survived(reference, store):
     """What only warns is a late call that no agent can prevent."""
     words = [word for f in (*FAULTS[store], *OF_ANY) for word in ("--fault", f)]
     result = reference("send_mail", "agent", store, *words, trials=40)
+    assert result.code == 0, result.stdout + result.stderr
+    assert set(result.requirements) <= {"effects/once-beyond-its-reach"}
+
+
+@pytest.mark.parametrize("store", STORES)
+def test_a_worker_that_was_stopped_past_its_lease_is_fenced_off(reference, store):
+    """Stopped at any crossing; the other one takes over when the lease has run out."""
+    lease, words = '--lease-seconds, "5"', ("--fault", "pause")
+    result = reference("send_mail", "worker", store, *words, trials=3, lease=lease)
     assert result.code == 0, result.stdout + result.stderr
     assert set(result.requirements) <= {"effects/once-beyond-its-reach"}
 

@@ -196,6 +196,15 @@ class Agent:
     program: tuple[str, ...] = ("-m", "reference_agent")
 
     def live(self, *options: str, goal: str | None = "Book a flight to NYC") -> Life:
+        return self._live(options, goal, beside=False)
+
+    def live_beside(self) -> Life:
+        """A life while another one runs, which stays the one that may be killed."""
+        return self._live((), "Book a flight to NYC", beside=True)
+
+    def _live(
+        self, options: tuple[str, ...], goal: str | None, *, beside: bool
+    ) -> Life:
         command = [sys.executable, *self.program, "--task", self.task]
         command += ["--goal", goal] if goal is not None else []
         with subprocess.Popen(
@@ -206,8 +215,8 @@ class Agent:
             stderr=subprocess.PIPE,
             text=True,
         ) as process:
-            self.world.pid = process.pid
-            out, err = process.communicate(timeout=20)
+            self.world.pid = self.world.pid if beside else process.pid
+            out, err = process.communicate(timeout=60)
         return Life(process.returncode, out, err)
 
 

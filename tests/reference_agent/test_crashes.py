@@ -24,7 +24,7 @@ from reference_agent.state import Phase, State, Status
 from reference_agent.stop import Stop
 from reference_agent.stores.base import NOW, Due, Fenced, Held, decode, encode
 from reference_agent.tools import TOOLS, Promise
-from reference_agent.transitions import LIVES_MAX, Outcome, Reply
+from reference_agent.transitions import ATTEMPTS_MAX, LIVES_MAX, Outcome, Reply
 
 Script = list[list[tuple[str, dict[str, Any]]]]
 
@@ -190,7 +190,7 @@ def services_in(world: World, stop: Stop | None = None) -> Services:
 
 
 def live(world: World, stop: Stop | None = None) -> State:
-    return one_shot.go_on("r1", "goal", services_in(world, stop))
+    return one_shot.go_on("r1", "goal", services_in(world, stop), resumes=True)
 
 
 def survive(script: Script, cuts: tuple[int, ...]) -> tuple[State, World]:
@@ -387,8 +387,9 @@ def test_an_outage_that_does_not_end_fails_the_run_after_bounded_attempts() -> N
     assert checkpoint.load(decode(world.document)).attempts == 3
     state = live(world, naps)
     assert state.status is Status.FAILED
-    assert state.reason == "gave up after 5 attempts: the model: it answered 503"
-    assert naps.naps == [0.25, 0.5, 1, 2]
+    reason = f"gave up after {ATTEMPTS_MAX} attempts: the model: it answered 503"
+    assert state.reason == reason
+    assert naps.naps == [0.25 * 2**n for n in range(ATTEMPTS_MAX - 1)]
 
 
 def test_a_run_that_costs_life_after_life_is_set_aside() -> None:

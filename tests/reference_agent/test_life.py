@@ -140,6 +140,97 @@ def test_input_that_cannot_be_used_is_refused_in_words(book: Any, redis: Any) ->
     assert redis.get(CHECKPOINT) == stored
 
 
+def test_a_refusal_after_a_lost_answer_proves_nothing_and_asks_a_person(
+    book: Any,
+) -> None:
+    """The first attempt was applied; the second one met a gateway that had enough."""
+    book.world.kill_at = "charge_card#1:after"
+    assert book.live().code == -9
+    book.world.errors = {"charge_card#2": (401, "token expired")}
+    life = book.live("--resume")
+    assert life.code == 75
+    assert "charge_card may have been done, and is refused now" in life.err
+    assert book.live("--answer", "done", goal=None).code == 0
+    assert book.world.counts() == ONCE
+
+
+def test_an_outage_that_does_not_end_asks_a_person_what_became_of_the_call(
+    book: Any,
+) -> None:
+    """To fail would say that nothing was done."""
+    book.world.errors = {f"charge_card#{n}": (503, "") for n in range(1, 9)}
+    book.program = ("-c", IMPATIENT)
+    life = book.live()
+    assert life.code == 75
+    assert "gave up after 8 attempts" in life.err
+    assert "it may have been done" in life.err
+    book.world.errors = {}
+    assert book.live("--answer", "not done", goal=None).code == 0
+    assert book.world.counts() == ONCE
+
+
+IMPATIENT = """
+import sys
+from reference_agent import transitions
+from reference_agent.__main__ import main
+
+transitions.BACKOFF_SECONDS = 0.001
+sys.exit(main())
+"""
+
+
+def test_a_start_leaves_a_run_to_whoever_has_it_and_lives(book: Any) -> None:
+    """Fired twice by mistake. `--resume` says that the other one is gone."""
+    codes: list[int] = []
+
+    def start_again() -> None:
+        book.world.hooks.clear()
+        codes.append(book.live_beside().code)
+
+    book.world.hooks["send_mail#1:before"] = start_again
+    assert book.live().code == 0
+    assert codes == [69]
+    assert book.world.counts() == ONCE
+
+
+@pytest.mark.parametrize(
+    ("words", "said"),
+    [
+        (("--ttl-seconds", "0"), "invalid number of seconds value: '0'"),
+        (("--lease-seconds", "nan"), "invalid number of seconds value: 'nan'"),
+        (("--store", "mongo"), "invalid choice: 'mongo'"),
+        (("--answer", ""), "--answer is empty"),
+        (("--task", "\udcff"), "invalid text value"),
+    ],
+)
+def test_words_that_are_no_use_end_it_before_anything_is_begun(
+    book: Any, redis: Any, words: tuple[str, ...], said: str
+) -> None:
+    life = book.live(*words)
+    assert (life.code, life.out) == (64, "")
+    assert said in life.err
+    assert "Traceback" not in life.err
+    assert redis.keys() == []
+
+
+@pytest.mark.parametrize(
+    ("name", "value"),
+    [
+        ("CHAOSKIT_TOOLS_URL", ""),
+        ("REDIS_URL", "foo"),
+        ("OPENAI_API_KEY", ""),
+    ],
+)
+def test_a_setting_that_is_no_use_costs_no_life(
+    book: Any, redis: Any, name: str, value: str
+) -> None:
+    book.environment[name] = value
+    life = book.live()
+    assert life.code == 64
+    assert name in life.err
+    assert redis.keys() == []
+
+
 def test_an_outage_of_the_tools_is_outlasted(book: Any) -> None:
     """The effect was applied, its answer was an error: the key sees to it."""
     book.world.errors = {"charge_card#1": (503, "")}

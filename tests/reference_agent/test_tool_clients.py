@@ -25,7 +25,7 @@ from chaoskit.world.smtp import Smtp
 from chaoskit.world.tools import Tools
 from reference_agent import tool_clients
 from reference_agent.effects import Effect, NoLookUp, ToolFailed, Trouble
-from reference_agent.stores import MissingSetting
+from reference_agent.settings import WrongSetting
 from reference_agent.tool_clients.http import HttpTools
 from reference_agent.tool_clients.mail import Letter
 from reference_agent.tool_clients.smtp import SmtpMail
@@ -451,20 +451,24 @@ def test_a_mail_over_smtp_is_blind() -> None:
     ("way", "name", "value"),
     [
         ("http", "CHAOSKIT_TOOLS_URL", ""),
+        ("http", "CHAOSKIT_TOOLS_URL", "foo"),
+        ("http", "CHAOSKIT_TOOLS_URL", "http://[bad"),
         ("mcp", "CHAOSKIT_MCP_URL", ""),
+        ("mcp", "CHAOSKIT_MCP_URL", "redis://127.0.0.1"),
         ("smtp", "CHAOSKIT_SMTP_HOST", ""),
         ("smtp", "CHAOSKIT_SMTP_PORT", "smtp"),
         ("smtp", "CHAOSKIT_SMTP_PORT", "70000"),
     ],
 )
-def test_a_missing_setting_is_named_when_it_is_needed(
+def test_a_setting_that_is_no_use_is_named_before_anything_is_begun(
     monkeypatch: pytest.MonkeyPatch, way: str, name: str, value: str
 ) -> None:
+    """In the middle of a call it would look like a lost life, or an outage."""
+    monkeypatch.setenv("CHAOSKIT_TOOLS_URL", "http://127.0.0.1:9/tools")
     monkeypatch.setenv("CHAOSKIT_SMTP_HOST", "127.0.0.1")
     monkeypatch.setenv(name, value)
-    service = connected(way)
-    with pytest.raises(MissingSetting, match=f"{name} is"):
-        service.do("send_mail", MAIL, KEY)
+    with pytest.raises(WrongSetting, match=f"{name} is"):
+        connected(way)
 
 
 def connected(way: str) -> Any:

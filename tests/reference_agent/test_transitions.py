@@ -16,6 +16,9 @@ APPLIED = Outcome("ok", applied=True)
 places = st.tuples(st.text(), st.integers(0), st.integers(0), st.text())
 
 
+PROBLEM = "the arguments are not a JSON object, or nested too deep"
+
+
 def wanted(*calls: tuple[str, str], tag: str = "a") -> dict[str, Any]:
     return {
         "role": "assistant",
@@ -88,14 +91,23 @@ def test_calls_of_a_turn_are_recorded_one_by_one_in_order() -> None:
 
 @pytest.mark.parametrize(
     "arguments",
-    ["{", "[1]", '{"a": NaN}', "[" * 100_000, "", '{"a": 1e400}', r'{"a": "\ud800"}'],
+    [
+        "{",
+        "[1]",
+        '{"a": NaN}',
+        "[" * 100_000,
+        '{"a":' * 150 + "1" + "}" * 150,
+        "",
+        '{"a": 1e400}',
+        r'{"a": "\ud800"}',
+    ],
 )
 def test_arguments_that_are_no_object_are_the_models_to_put_right(
     arguments: str,
 ) -> None:
     state = after_reply(asked(), wanted(("hold_seat", arguments)))
     assert state.pending is not None
-    assert state.pending.problem == "the arguments are not a JSON object"
+    assert state.pending.problem == PROBLEM
 
 
 def test_the_name_of_an_unknown_tool_goes_no_further() -> None:

@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from chaoskit.wire.postgres.sql import CACHED_MAX, READ, Classifier, Kind
+from chaoskit.wire.postgres.sql import CACHED_MAX, Classifier, Kind
 from chaoskit.wire.postgres.tokens import statements, tokens
 
 WRITES = {
@@ -76,7 +76,7 @@ def test_what_writes(sql, label):
 
 @pytest.mark.parametrize("sql", READS)
 def test_what_does_not_write(sql):
-    assert [each for each in meanings(sql) if each != READ] == []
+    assert {each.kind for each in meanings(sql)} <= {Kind.READ}
 
 
 @pytest.mark.parametrize(
@@ -123,7 +123,7 @@ def test_a_chain_goes_on_at_once():
 
 def test_what_is_remembered_is_forgotten_with_new_functions():
     classifier = Classifier()
-    assert classifier.meanings(b"select f()") == (READ,)
+    assert classifier.meanings(b"select f()")[0].kind is Kind.READ
     classifier.functions = frozenset({"f"})
     assert classifier.meanings(b"select f()")[0].kind is Kind.WRITE
     for number in range(CACHED_MAX + 2):

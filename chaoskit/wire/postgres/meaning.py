@@ -40,5 +40,7 @@ class Meaning:
 
 
 READ = Meaning()
+LOOK = Meaning(op="select")
+"""What changes nothing either, and may stand in a transaction block of the relay's."""
 TX = "tx"
 """The key of an operation that ends a transaction block."""

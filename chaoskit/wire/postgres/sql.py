@@ -10,7 +10,7 @@ one that somebody has made there and that is volatile (`Classifier`). Row locks,
 advisory locks, LISTEN and NOTIFY change nothing that is kept.
 """
 
-from chaoskit.wire.postgres.meaning import READ, TX, Kind, Meaning
+from chaoskit.wire.postgres.meaning import LOOK, READ, TX, Kind, Meaning
 from chaoskit.wire.postgres.tokens import Token, Tokens, statements
 from chaoskit.wire.postgres.verbs import (
     DATA,
@@ -77,7 +77,7 @@ class Classifier:
         return READ
 
     def _select(self, each: Tokens) -> Meaning:
-        return data_change(each) or into_table(each) or self._call(each) or READ
+        return data_change(each) or into_table(each) or self._call(each) or LOOK
 
     def _call(self, each: Tokens) -> Meaning | None:
         for at in range(len(each) - 1):

@@ -568,3 +568,20 @@ def test_the_text_of_a_trouble_and_of_the_client_hold_no_key(
     model = make_model()
     engine.instead = [said("{", 500)]
     assert engine.key not in f"{trouble(model)!r}{vars(model)}"
+
+
+@pytest.mark.parametrize("field", ["id", "call"])
+def test_a_reply_whose_ids_are_no_texts_is_no_completion(
+    make_model: Make, engine: Any, field: str
+) -> None:
+    """It could be stored, and never be read again."""
+    call = {"id": 7, "type": "function", "function": {"name": "f", "arguments": "{}"}}
+    message = {"role": "assistant", "content": None, "tool_calls": [call]}
+    if field == "id":
+        call["id"] = "call_1"
+    body = {
+        "id": 7 if field == "id" else "c-1",
+        "choices": [{"index": 0, "message": message, "finish_reason": "tool_calls"}],
+    }
+    engine.instead = [httpx.Response(200, json=body)]
+    assert kind(trouble(make_model())) == (True, False)

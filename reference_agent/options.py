@@ -1,0 +1,90 @@
+"""The command line's words: read, and refused before anything is begun."""
+
+from argparse import ArgumentParser, Namespace, RawDescriptionHelpFormatter
+from typing import NoReturn
+
+from reference_agent.stores import DAY_SECONDS, STORES
+
+USAGE = 64
+LEASE_SECONDS = 180.0
+"""A move is at most a pause and a call, of a minute each."""
+
+POLL_SECONDS = 0.25
+TAKEN_BY = {
+    "run": ("goal", "resume", "answer", "gate"),
+    "submit": ("goal",),
+    "worker": (),
+    "answer": ("answer", "gate"),
+    "status": (),
+    "inspect": (),
+}
+"""Which of the options about a run each mode takes, beside its id."""
+
+
+class _Parser(ArgumentParser):
+    """Ends with the code of wrong usage."""
+
+    def error(self, message: str) -> NoReturn:
+        """Say what is wrong, and end."""
+        self.exit(USAGE, f"{self.prog}: {message} (--help lists all there is)\n")
+
+
+def read(description: str | None, words: list[str]) -> Namespace:
+    """The options; ends the process with words and code 64 where they are wrong."""
+    parser = _parser(description)
+    options = parser.parse_args(words)
+    if options.mode == "worker":
+        options.task = options.task or ""
+    elif not options.task:
+        parser.error("--task says which run is meant")
+    for name in ("goal", "resume", "answer", "gate"):
+        if getattr(options, name) and name not in TAKEN_BY[options.mode]:
+            parser.error(f"{options.mode} takes no --{name}")
+    if options.mode == "worker" and options.task:
+        parser.error("worker takes no --task: it works on whatever is due")
+    if options.answer is not None and not options.answer.strip():
+        parser.error("--answer is empty; say what the person's answer is")
+    return options
+
+
+def _parser(description: str | None) -> ArgumentParser:
+    parser = _Parser(
+        prog="reference_agent",
+        description=description,
+        formatter_class=RawDescriptionHelpFormatter,
+    )
+    add = parser.add_argument
+    add("mode", nargs="?", default="run", choices=tuple(TAKEN_BY), help="see above")
+    add("--task", type=_text, help="the run's id")
+    add("--goal", type=_text, help="what it is for; needed to start")
+    add("--resume", action="store_true", help="its last process is gone: go on")
+    add("--answer", type=_text, help="a person's, to the open question")
+    add("--gate", help="the key of the question that is meant, as it was told")
+    add("--store", default="redis", choices=tuple(STORES), help="where runs are kept")
+    add("--tools", default="http", choices=("http", "mcp"), help="the way to the tools")
+    add("--mail", default="http", choices=("http", "smtp"), help="the way of a mail")
+    add("--stream", action="store_true", help="have the model's replies streamed")
+    ttl = "how long Redis keeps a run that nobody touches (a day)"
+    add("--ttl-seconds", type=_seconds, default=DAY_SECONDS, help=ttl)
+    lease = "how long a run is ours without a sign of life (180)"
+    add("--lease-seconds", type=_seconds, default=LEASE_SECONDS, help=lease)
+    poll = "how long a worker looks away at most (0.25)"
+    add("--poll-seconds", type=_seconds, default=POLL_SECONDS, help=poll)
+    return parser
+
+
+def _text(word: str) -> str:
+    """A word that is text: what else there may be could be stored nowhere."""
+    word.encode()  # raises a ValueError, which argparse tells
+    return word
+
+
+def _seconds(word: str) -> float:
+    """More than nothing, and less than a hundred years."""
+    seconds = float(word)
+    if not 0 < seconds < 100 * 366 * DAY_SECONDS:
+        raise ValueError(word)
+    return seconds
+
+
+_text.__name__, _seconds.__name__ = "text", "number of seconds"
