@@ -102,14 +102,16 @@ class CallTurn(Frozen):
 
 
 class AskTurn(Frozen):
-    """A human gate: the model calls `ask_human`, which the agent serves itself."""
+    """A human gate: the model calls `ask_human` (with `question`), which the agent
+    serves itself."""
 
     ask: Text
     """The question to the human."""
 
 
 class WaitTurn(Frozen):
-    """A durable wait: the model calls `wait`, which the agent serves itself."""
+    """A durable wait: the model calls `wait` (with `seconds`), which the agent serves
+    itself."""
 
     wait: Seconds
     """How long, in seconds."""
