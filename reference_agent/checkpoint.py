@@ -21,8 +21,11 @@ def dump(state: State) -> Document:
     return cast("Document", _plain(state))
 
 
-def load(document: Document) -> State:
-    """The state that `dump` made. Raises UnreadableCheckpoint for anything else."""
+def load(document: Document, run_id: str | None = None) -> State:
+    """The state that `dump` made, of that run if one is named.
+
+    Raises UnreadableCheckpoint for anything else.
+    """
     if document.get("schema") != SCHEMA:
         raise _unreadable(
             document,
@@ -30,9 +33,12 @@ def load(document: Document) -> State:
             "resume it with the version that wrote it",
         )
     try:
-        return cast("State", _read(State, document, "$"))
+        state = cast("State", _read(State, document, "$"))
     except (TypeError, ValueError) as error:
         raise _unreadable(document, str(error)) from error
+    if run_id not in (None, state.run_id):
+        raise _unreadable(document, "it is of another run")
+    return state
 
 
 def fingerprint(value: object) -> str:

@@ -75,7 +75,8 @@ def take(run_id: str, services: Services, *, over: str | None) -> Turn:
     )
     if held is None:
         raise HeldByAnother("another process has the run")
-    turn = Turn(transitions.resumed(checkpoint.load(held.document)), held.token)
+    state = checkpoint.load(held.document, run_id)
+    turn = Turn(transitions.resumed(state), held.token)
     event = "run.start" if turn.state.phase is Phase.START else "run.resume"
     services.log(turn.state, event, phase=turn.state.phase)
     if held.takes > LIVES_MAX and turn.state.status is Status.RUNNING:
@@ -88,13 +89,16 @@ def run(turn: Turn, services: Services) -> State:
 
     Lets go of it in the end. Raises StoreUnavailable; Fenced if another took it over.
     """
-    while _can_move(turn.state, services):
+    taken = turn
+    while can_move(turn.state, services):
         moved = MOVES[turn.state.phase](turn.state, services)
         if moved is turn.state:  # asked to stop before it began
             break
         turn = save(turn, moved, services)
     if turn.state.status is Status.RUNNING:
         turn = save(turn, transitions.withdrawn(turn.state), services, lets_go=True)
+    elif turn is taken:  # others had seen to it before we had it
+        services.store.release(turn.state.run_id, turn.token)
     services.log(turn.state, "run.end", status=turn.state.status)
     return turn.state
 
@@ -131,7 +135,8 @@ def is_over(state: State, services: Services) -> bool:
     return until is not None and services.store.now() >= until
 
 
-def _can_move(state: State, services: Services) -> bool:
+def can_move(state: State, services: Services) -> bool:
+    """Whether there is something to do now, and time to do it."""
     if services.stop.is_asked:
         return False
     return state.status is Status.RUNNING or is_over(state, services)
@@ -150,7 +155,8 @@ def _call_llm(state: State, services: Services) -> State:
             state.messages,
             run_id=state.run_id,
             step=state.step,
-            endpoint=state.endpoint,
+            # The list may have got shorter since the last one was chosen.
+            endpoint=min(state.endpoint, services.model.endpoints - 1),
         )
     except ModelTrouble as trouble:
         services.log(state, "model.end", "warning", reason=str(trouble))

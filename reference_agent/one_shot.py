@@ -44,7 +44,7 @@ def go_on(run_id: str, goal: str | None, services: Services, *, resumes: bool) -
         submit(run_id, goal, services)
         held = services.store.load(run_id)
         assert held is not None, "it was just kept"
-    state = _same_goal(checkpoint.load(held.document), goal)
+    state = _same_goal(checkpoint.load(held.document, run_id), goal)
     if state.status is Status.RUNNING or loop.is_over(state, services):
         over = held.owner if resumes else _gone(held.owner)
         return loop.run(loop.take(run_id, services, over=over), services)
@@ -58,7 +58,7 @@ def answer(run_id: str, text: str, gate: str | None, services: Services) -> Stat
     goes on with it. Raises HeldByAnother where somebody is answering at this moment.
     """
     held = _find(run_id, services)
-    _ask(checkpoint.load(held.document), gate)
+    _ask(checkpoint.load(held.document, run_id), gate)
     brief = replace(services, lease_seconds=ANSWER_SECONDS)
     turn = loop.take(run_id, brief, over=_gone(held.owner))
     try:
@@ -72,7 +72,7 @@ def answer(run_id: str, text: str, gate: str | None, services: Services) -> Stat
 
 def find(run_id: str, services: Services) -> State:
     """The run as it is now, without taking it."""
-    return checkpoint.load(_find(run_id, services).document)
+    return checkpoint.load(_find(run_id, services).document, run_id)
 
 
 def question(state: State) -> str | None:

@@ -10,6 +10,7 @@ LEASE_SECONDS = 180.0
 """A move is at most a pause and a call, of a minute each."""
 
 POLL_SECONDS = 0.25
+RUN_ID_BYTES_MAX = 1000
 TAKEN_BY = {
     "run": ("goal", "resume", "answer", "gate"),
     "submit": ("goal",),
@@ -55,7 +56,7 @@ def _parser(description: str | None) -> ArgumentParser:
     )
     add = parser.add_argument
     add("mode", nargs="?", default="run", choices=tuple(TAKEN_BY), help="see above")
-    add("--task", type=_text, help="the run's id")
+    add("--task", type=_run_id, help="the run's id")
     add("--goal", type=_text, help="what it is for; needed to start")
     add("--resume", action="store_true", help="its last process is gone: go on")
     add("--answer", type=_text, help="a person's, to the open question")
@@ -79,6 +80,13 @@ def _text(word: str) -> str:
     return word
 
 
+def _run_id(word: str) -> str:
+    """A text that is short enough for every store's key."""
+    if len(word.encode()) > RUN_ID_BYTES_MAX:
+        raise ValueError(word)
+    return word
+
+
 def _seconds(word: str) -> float:
     """More than nothing, and less than a hundred years."""
     seconds = float(word)
@@ -88,3 +96,4 @@ def _seconds(word: str) -> float:
 
 
 _text.__name__, _seconds.__name__ = "text", "number of seconds"
+_run_id.__name__ = "run id (text, of 1000 bytes at most)"

@@ -39,6 +39,15 @@ CALLING = (Phase.INTEND, Phase.TOOL, Phase.WAIT, Phase.REVIEW)
 """The phases that have a pending call."""
 
 
+STATUS_IN = {
+    Phase.WAIT: Status.PARKED,
+    Phase.REVIEW: Status.PARKED,
+    Phase.DONE: Status.DONE,
+    Phase.ERROR: Status.FAILED,
+}
+"""What each phase means to a supervisor; the others are running."""
+
+
 @dataclass(frozen=True)
 class Call:
     """One tool call of the model's. `id` is the provider's and new in each reply, `key`
@@ -105,6 +114,8 @@ class State:
 
     def __post_init__(self) -> None:
         """A state that could not go on must neither be saved nor be read back."""
+        if self.status is not STATUS_IN.get(self.phase, Status.RUNNING):
+            raise ValueError(f"{self.status} in phase {self.phase}")
         if self.phase in CALLING and not self.pending:
             raise ValueError(f"in phase {self.phase} without a pending call")
         if self.phase is Phase.WAIT and self.resume_at is None:

@@ -62,7 +62,10 @@ class Worker:
         try:
             if (held := services.store.load(due.run_id)) is None:
                 return False
-            checkpoint.load(held.document)  # before the lease: it must stay as it is
+            # Before the lease: what cannot be used must stay as it is.
+            state = checkpoint.load(held.document, due.run_id)
+            if not loop.can_move(state, services):  # others were faster
+                return False
             loop.run(loop.take(due.run_id, services, over=due.owner), services)
         except (HeldByAnother, Fenced):
             return False

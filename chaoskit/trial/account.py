@@ -79,11 +79,16 @@ class Account:
 def _of_a_fleet(living: Living, ended: Exit, cause: Cause) -> Ending:
     """What an end means: of a command that brings something, or of one that stays.
 
-    One that stays has no end of its own; asked to, it may end by that signal.
+    One that stays may end when it has nothing to do, and says so by 0; asked to, it may
+    end by that signal; and once its part is over nothing hangs on how it ends.
     """
     if living.step.purpose in ("submit", "answer"):
         is_done = cause in _IN_ITS_OWN_WAY and ended.code == 0
     else:
         gentle = ended.signal in (None, signal.SIGTERM, signal.SIGINT)
-        is_done = cause in ("asked", "stopped") and gentle
+        is_done = (
+            cause == "stopped"
+            or (cause == "asked" and gentle)
+            or (cause == "itself" and ended.code == 0)
+        )
     return "done" if is_done else "died"

@@ -20,6 +20,8 @@ from chaoskit.trial.stillness import Stillness
 
 Result = TypeVar("Result")
 NEVER = float("inf")
+SECONDS_BEFORE, SECONDS_BEFORE_MAX = 0.05, 1.0
+"""Before one that ended by itself is started again, as a supervisor does."""
 SECONDS_AT_REST = 0.5
 """So long a process that has nothing to do any more is watched before it is ended."""
 
@@ -100,12 +102,15 @@ class Crew:
         return task
 
     async def _man(self, name: str, purpose: Purpose) -> None:
-        step = Step(purpose, process=name)
+        step, ends = Step(purpose, process=name), 0
         # Beyond that the run has no end, and nobody need be started any more.
         while not self._stops and self.deaths <= self._lives_max:
-            await self._live(step, NEVER)
+            event = await self._live(step, NEVER)
             if purpose == "again":
                 return
+            ends = ends + 1 if event.cause == "itself" else 0
+            if ends:  # it, or what it needs, may not be up yet
+                await asyncio.sleep(min(SECONDS_BEFORE * 2**ends, SECONDS_BEFORE_MAX))
             step = Step("resume", process=name)
 
     async def _errand(self, step: Step, *, again: bool) -> bool:

@@ -247,7 +247,7 @@ class Fleet:
         """After `done`: everybody is started again, and finds nothing to do."""
         await self._man_all("again")
         await self._still.settle(
-            self._present, SECONDS_AT_REST, self._limits.life_seconds
+            self._present, SECONDS_AT_REST, self._limits.grace_seconds
         )
         for _ in range(TRIES_AFTER_DONE):
             seen = await self._look()

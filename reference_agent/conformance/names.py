@@ -70,11 +70,13 @@ SYNTAX = [
 ]
 PARTS = [
     f"{before}{after}"
-    for word in ("lease", "due", "log", "checkpoint", "tmp", "lock", "json")
+    for word in ("lease", "due", "log", "checkpoint", "tmp", "lock", "json", "run")
     for before, after in (
         ("r:", word),
         (f"{word}:", "r"),
         ("r.", word),
+        ("r.run.", word),
+        (f"r.{word}.", "7"),
         ("", word),
     )
 ]
@@ -107,7 +109,7 @@ class Names(Bench):
         """Whatever differs is another run: in case, in quoting, in a space."""
         for number, run_id in enumerate(ODD):
             assert store.create(run_id, {"number": number, "id": run_id}), run_id
-        assert sorted(due.run_id for due in store.due()) == sorted(ODD)
+        assert sorted(due.run_id for due in store.due()) == sorted(ODD)  # made by none
         tokens = {run_id: taken(store, run_id, run_id).token for run_id in ODD}
         for run_id, token in tokens.items():
             store.save(run_id, token, {"saved": run_id})

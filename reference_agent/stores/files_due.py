@@ -58,7 +58,9 @@ class DueRuns:
             if seen is None or (seen.path, seen.size) != (path, size):
                 seen = self._seen[name] = _Seen(path, size, _read(path))
             return seen.run
-        except (UnreadableCheckpoint, NotADirectoryError, IsADirectoryError):
+        except FileNotFoundError:
+            raise
+        except (UnreadableCheckpoint, OSError):
             return Run(0, run_folder.id_of(name), {})
 
 

@@ -13,6 +13,8 @@ The document is text and not `jsonb`, which refuses ``\\u0000`` and lone surroga
 brings numbers and names back in another form. All times are the server's.
 """
 
+import os
+import socket
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from typing import Any
@@ -188,7 +190,13 @@ class PostgresStore:
 
     @contextmanager
     def _connected(self) -> Iterator[psycopg.Connection]:
-        """Nothing is tried again: whether a statement was done before is not known."""
+        """Nothing is tried again: whether a statement was done before is not known.
+
+        A connection that the server has closed while nothing was asked is another
+        matter: nothing was sent on it yet.
+        """
+        if self._connection is not None and _has_hung_up(self._connection):
+            self.close()
         try:
             if self._connection is None:
                 self._connection = psycopg.connect(
@@ -209,6 +217,18 @@ class PostgresStore:
                     f"the tables are not ours: {said}"
                 ) from error
             raise StoreUnavailable(f"PostgreSQL: {said}") from error
+
+
+def _has_hung_up(connection: psycopg.Connection) -> bool:
+    """Whether the end of the connection, or an error, is all there is to read."""
+    with socket.socket(fileno=os.dup(connection.fileno())) as end:
+        try:
+            first = end.recv(1, socket.MSG_PEEK | socket.MSG_DONTWAIT)
+        except BlockingIOError:
+            return False
+        except OSError:
+            return True
+    return first in (b"", b"E")
 
 
 def _prepare(connection: psycopg.Connection) -> None:

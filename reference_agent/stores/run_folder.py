@@ -18,6 +18,9 @@ from reference_agent.stores.base import UnreadableCheckpoint
 from reference_agent.stores.event_log import EventLog, Run, write
 
 ENDING = ".run"
+MAKING = "!"
+"""In front of a folder that is being made; the name of no run begins with it."""
+
 _NAME_MAX = 200  # a name may have 255 bytes, and some of ours grow
 _LOG = re.compile(r"(\d+)\.log(\.\d+)?")
 
@@ -37,7 +40,7 @@ def id_of(name: str) -> str:
 
 def is_run(name: str) -> bool:
     """Whether a run has that name, and not what its maker left behind."""
-    return name.endswith(ENDING)
+    return name.endswith(ENDING) and not name.startswith(MAKING)
 
 
 def make(place: Path, run: Run) -> bool:
@@ -46,7 +49,7 @@ def make(place: Path, run: Run) -> bool:
     A folder cannot be renamed over one that holds something, so one maker wins; its
     new name is durable once its own folder is synced, which is the caller's to do.
     """
-    new = place.with_name(f"{place.name}.{time.time_ns()}")
+    new = place.with_name(f"{MAKING}{place.name}.{time.time_ns()}")
     try:
         new.mkdir()
         _write_new(new / "1.log", run.snapshot())
@@ -59,8 +62,9 @@ def make(place: Path, run: Run) -> bool:
             raise
         shutil.rmtree(new, ignore_errors=True)
         return False
-    for left in place.parent.glob(f"{_literal(place.name)}.*"):
-        shutil.rmtree(left, ignore_errors=True)
+    for left in place.parent.glob(f"{MAKING}{_literal(place.name)}.*"):
+        if left.suffix[1:].isdecimal():
+            shutil.rmtree(left, ignore_errors=True)
     return True
 
 

@@ -34,6 +34,7 @@ def test_tools_have_no_complaint(command):
 
 SLEEPERS = {
     "chaoskit/agents/family.py": "lets a debugger of the life go first",
+    "chaoskit/trial/crew.py": "a supervisor's pause before it starts one again",
     "chaoskit/trial/run.py": "a durable wait of the agent takes its time",
     "chaoskit/world/servers/process.py": "a server that starts gives no other sign",
     "reference_agent/stores/event_log.py": "a turn that nobody need wait for",

@@ -40,6 +40,7 @@ class World:
     crossed: list[str] = field(default_factory=list)
     problems: list[str] = field(default_factory=list)
     asked: list[int] = field(default_factory=list)
+    streamed: list[bool] = field(default_factory=list)  # by each question
     keys: list[str | None] = field(default_factory=list)
     seen: Counter[str] = field(default_factory=Counter)
 
@@ -120,6 +121,7 @@ class Handler(BaseHTTPRequestHandler):
         body = json.loads(self.rfile.read(int(self.headers["Content-Length"])))
         tool = unquote(self.path.rpartition("/")[2])
         if self.path == "/v1/chat/completions":
+            self.world.streamed.append(body.get("stream", False))
             self.cross("model", lambda: self.world.reply(body))
         else:
             key = self.headers["Idempotency-Key"]

@@ -12,6 +12,7 @@ from hypothesis import strategies as st
 from reference_agent.checkpoint import dump, load
 from reference_agent.state import (
     SCHEMA,
+    STATUS_IN,
     Call,
     Completed,
     ModelCall,
@@ -35,12 +36,13 @@ def tuples(items: st.SearchStrategy[Any]) -> st.SearchStrategy[Any]:
     return st.lists(items, max_size=3).map(tuple)
 
 
+RUNNING = [phase for phase in Phase if phase not in STATUS_IN]
 states = st.builds(
     State,
     run_id=st.text(),
     goal=st.text(),
-    phase=st.sampled_from(Phase),
-    status=st.sampled_from(Status),
+    phase=st.sampled_from(RUNNING),
+    status=st.just(Status.RUNNING),
     step=st.integers(),
     checkpoint_id=st.integers(),
     updated_at=st.text(),
@@ -122,6 +124,8 @@ def damaged(path: list[Any], value: object) -> dict[str, Any]:
         (["messages"], [3], r"\$\.messages\[0\]: expected dict, found int"),
         (["pending", "arguments"], None, r"\$\.pending\.arguments: expected dict"),
         (["pending"], None, "without a pending call"),
+        (["status"], "done", "done in phase tool"),
+        (["phase"], "review", "running in phase review"),
         (["surplus"], 1, r"\$: missing or unknown: surplus"),
         (["queue"], [{}], r"\$\.queue\[0\]: missing or unknown: arguments, id"),
     ],
@@ -133,7 +137,16 @@ def test_damage_inside_is_refused_with_its_place(
         load(damaged(path, value))
 
 
-def test_another_schema_is_refused_and_says_where_the_run_is() -> None:
+@pytest.mark.parametrize("schema", [SCHEMA + 1, SCHEMA - 1, str(SCHEMA), None])
+def test_another_schema_is_refused_and_says_where_the_run_is(schema: object) -> None:
+    """A newer one, an older one, and none."""
     with pytest.raises(UnreadableCheckpoint, match=f"reads {SCHEMA}") as refused:
-        load(damaged(["schema"], SCHEMA + 1))
+        load(damaged(["schema"], schema))
     assert (refused.value.step, refused.value.checkpoint_id) == (2, 7)
+
+
+def test_a_document_of_another_run_is_refused() -> None:
+    """To act on it would be to act for that one."""
+    with pytest.raises(UnreadableCheckpoint, match="another run"):
+        load(dump(state), "r2")
+    assert load(dump(state), "r1") == state

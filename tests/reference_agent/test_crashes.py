@@ -162,12 +162,61 @@ class World:
 
 
 @dataclass
+class Overtaken(World):
+    """While one brings an answer, another has brought one: `first`."""
+
+    first: str | None = None
+
+    def take(
+        self, run_id: str, owner: str, seconds: float, *, over: str | None = None
+    ) -> Held | None:
+        if self.first is not None:
+            words, self.first = self.first, None
+            one_shot.answer(run_id, words, None, services_in(self))
+        return super().take(run_id, owner, seconds, over=over)
+
+
+@dataclass
 class Outage(World):
     """The model is away."""
 
     def ask(self, messages: tuple[dict[str, Any], ...], **_: Any) -> Reply:
         self.edge()
         raise ModelTrouble("it answered 503", passing=True)
+
+
+@dataclass
+class Witness(World):
+    """Looks into the store at each outside call: what is in there is what a life that
+    dies over this call leaves."""
+
+    checkpoints: list[int] = field(default_factory=list)
+
+    def stored(self) -> State:
+        state = checkpoint.load(decode(self.document or ""))
+        self.checkpoints.append(state.checkpoint_id)
+        return state
+
+    def ask(
+        self,
+        messages: tuple[dict[str, Any], ...],
+        *,
+        run_id: str,
+        step: int,
+        endpoint: int,
+    ) -> Reply:
+        state = self.stored()
+        assert (state.phase, state.step) == (Phase.CALL_LLM, step)
+        assert state.messages == messages
+        assert state.prompt_hash == checkpoint.fingerprint(messages)
+        return super().ask(messages, run_id=run_id, step=step, endpoint=endpoint)
+
+    def do(self, tool: str, arguments: dict[str, Any], key: str) -> Outcome:
+        state = self.stored()
+        assert state.phase is Phase.TOOL
+        assert key_of(state) == key
+        assert [done.key for done in state.completed] == [k for *_, k in self.applied]
+        return super().do(tool, arguments, key)
 
 
 class Naps(Stop):
@@ -292,6 +341,21 @@ def answers_in(document: str) -> int:
     return len(checkpoint.load(decode(document)).model_calls)
 
 
+def test_each_outside_call_finds_its_intent_stored_and_all_results_before_it() -> None:
+    """A save before each question, before each tool and after each, reads included and
+    between the calls of one turn too; the reply has one of its own."""
+    world = Witness([*BOOK, *FAXES])
+    state = live(world)
+    assert state.status is Status.DONE
+    assert [done.key for done in state.completed] == [key for *_, key in world.applied]
+    asked, calls = len(world.asked), len(world.applied)
+    assert (asked, calls) == (6, 8)
+    # Kept; each question, each reply before it is acted on, each call; and the end
+    # comes in the write that acts on the last reply.
+    assert state.checkpoint_id == 1 + 2 * asked + calls + 1
+    assert len(set(world.checkpoints)) == asked + calls
+
+
 def test_a_blind_call_in_doubt_parks_and_is_never_done_twice() -> None:
     endings = Counter[Status]()
     for cuts in single_cuts(FAXES) + pairs_of_cuts(FAXES):
@@ -317,6 +381,18 @@ def test_a_gate_is_asked_once_and_answered_once_wherever_the_run_is_cut_off() ->
         ]
         assert state.status is Status.DONE
         assert world.counts() == {"charge_card": 2, "send_mail": 1}
+
+
+def test_an_answer_that_came_second_answers_nothing() -> None:
+    """Not even the next question, which is not asked yet."""
+    world = Overtaken([[("ask_human", {"question": q}) for q in ("Pay?", "Sure?")]])
+    assert live(world).status is Status.PARKED
+    world.first = "yes"
+    with pytest.raises(one_shot.UsageError, match="no open question"):
+        one_shot.answer("r1", "no", None, services_in(world))
+    state = live(world)
+    assert [done.result for done in state.completed] == ["yes"]
+    assert state.status is Status.PARKED
 
 
 def test_a_wait_is_neither_lost_nor_begun_anew_wherever_the_run_is_cut_off() -> None:

@@ -1,7 +1,9 @@
 """Real processes, really killed: the command line, its exit codes, and its log."""
 
 import json
+import signal
 from collections import Counter
+from os import kill
 from typing import Any
 
 import pytest
@@ -35,6 +37,7 @@ def test_a_calm_run_and_the_life_after_it(book: Any, redis: Any) -> None:
     assert life.out.splitlines()[-1] == BOOK[-1]
     assert book.world.counts() == ONCE
     assert book.world.problems == []
+    assert len(life.log) == len(life.err.splitlines())  # JSON, every line
     check_log(life.log)
     crossed, stored = len(book.world.crossed), redis.get(CHECKPOINT)
 
@@ -49,6 +52,16 @@ def test_a_calm_run_and_the_life_after_it(book: Any, redis: Any) -> None:
     assert KEY not in stored.decode() + life.out + life.err
 
 
+@pytest.mark.parametrize(
+    ("options", "seconds"), [((), 86_400), (("--ttl-seconds", "100"), 100)]
+)
+def test_a_checkpoint_lives_for_a_day_or_as_long_as_is_said(
+    book: Any, redis: Any, options: tuple[str, ...], seconds: int
+) -> None:
+    assert book.live(*options).code == 0
+    assert seconds - 60 < redis.ttl(CHECKPOINT) <= seconds
+
+
 def check_log(lines: list[dict[str, Any]]) -> None:
     """Where the run is, on every line, and nothing of what was said."""
     assert [line["checkpoint_id"] for line in lines] == sorted(
@@ -60,6 +73,10 @@ def check_log(lines: list[dict[str, Any]]) -> None:
     text = json.dumps(lines)
     assert GOAL not in text
     assert "leaves on Monday" not in text
+    assert "o-1" not in text  # of the arguments
+    assert "applied" not in text  # of the results
+    hashes = [line["prompt_hash"] for line in lines if line["event"] == "model.start"]
+    assert len(set(hashes)) == 4
     events = Counter(line["event"] for line in lines)
     assert events["model.start"] == events["model.end"] == 4
     assert events["tool.intent"] == events["tool.result"] == 4
@@ -115,6 +132,7 @@ def test_an_unreadable_checkpoint_is_left_as_it_is(
     assert "the checkpoint cannot be used and was left as it is" in life.err
     assert "Traceback" not in life.err
     assert redis.get(CHECKPOINT) == damage
+    assert redis.keys() == [CHECKPOINT.encode()]  # not even a lease
     assert book.world.crossed == []
 
 
@@ -123,6 +141,24 @@ def test_resuming_without_a_checkpoint_says_so_and_starts(book: Any) -> None:
     assert life.code == 0
     assert life.events[:2] == ["checkpoint", "run.start"]
     assert "no checkpoint to resume from: starting fresh" in life.err
+
+
+@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT])
+def test_asked_to_end_it_makes_the_call_in_hand_and_can_be_resumed(
+    book: Any, number: signal.Signals
+) -> None:
+    """A blind call that is cut off is in doubt; one that is ended gently is not, nor is
+    the next one, which was announced."""
+    book.world.script = [[FAX, FAX], "Sent."]
+    book.world.hooks["send_fax#1:before"] = lambda: kill(book.world.pid, number)
+    life = book.live()
+    assert (life.code, life.out) == (128 + number, "")
+    assert "asked to end; it can be resumed" in life.err
+    assert life.log[-1] | {"event": "run.end", "status": "running"} == life.log[-1]
+    assert book.world.counts() == {"send_fax": 1}
+    life = book.live("--resume")
+    assert (life.code, life.out.strip()) == (0, "Sent.")
+    assert book.world.counts() == {"send_fax": 2}
 
 
 def test_input_that_cannot_be_used_is_refused_in_words(book: Any, redis: Any) -> None:
@@ -200,7 +236,8 @@ def test_a_start_leaves_a_run_to_whoever_has_it_and_lives(book: Any) -> None:
         (("--lease-seconds", "nan"), "invalid number of seconds value: 'nan'"),
         (("--store", "mongo"), "invalid choice: 'mongo'"),
         (("--answer", ""), "--answer is empty"),
-        (("--task", "\udcff"), "invalid text value"),
+        (("--task", "x" * 1001), "invalid run id"),
+        (("--task", "\udcff"), "invalid run id"),
     ],
 )
 def test_words_that_are_no_use_end_it_before_anything_is_begun(
@@ -263,3 +300,13 @@ def test_a_model_that_refuses_fails_the_run(book: Any) -> None:
     assert "failed: the model: it answered 400" in life.err
     assert book.live("--resume").code == 65
     assert book.world.seen["model"] == 2
+
+
+@pytest.mark.parametrize("options", [(), ("--stream",)])
+def test_replies_are_streamed_where_that_is_asked_for(
+    book: Any, options: tuple[str, ...]
+) -> None:
+    """What comes of it is tested in the same process; this is the option."""
+    book.world.errors = {"model#1": (400, "{}")}
+    assert book.live(*options).code == 65
+    assert book.world.streamed == [bool(options)]

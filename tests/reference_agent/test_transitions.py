@@ -131,6 +131,26 @@ def test_the_model_call_is_recorded_with_hash_id_and_tokens() -> None:
     assert call.prompt_hash == state.prompt_hash != ""
 
 
+def test_a_prompt_is_known_again_by_its_hash() -> None:
+    """The same question in any run, and no other one."""
+    elsewhere = transitions.asking(transitions.begin("r2", "goal"))
+    other = transitions.asking(transitions.begin("r1", "another goal"))
+    assert asked().prompt_hash == elsewhere.prompt_hash != other.prompt_hash
+    later = transitions.asking(
+        transitions.answered(asked(), Reply("c", wanted(), 0, 0))
+    )
+    assert later.prompt_hash != asked().prompt_hash
+
+
+def test_a_failed_attempt_moves_nothing_but_its_count() -> None:
+    """No transition is made twice, or half: the same question, the same step."""
+    failed = transitions.attempt_failed(asked(), "no answer", sent=False, now=5.0)
+    assert (failed.attempts, failed.retry_at) == (1, 5.25)
+    assert replace(failed, attempts=0, retry_at=0.0) == asked()
+    elsewhere = transitions.fallen_back(failed)
+    assert replace(elsewhere, endpoint=0) == asked()
+
+
 def test_attempts_are_counted_in_the_state_and_bounded() -> None:
     state = asked()
     for _ in range(ATTEMPTS_MAX - 1):
@@ -154,3 +174,9 @@ def test_a_found_state_doubts_its_pending_call_only() -> None:
     assert transitions.resumed(state).doubt
     assert not transitions.resumed(asked()).doubt
     assert transitions.resumed(replace(state, doubt=True)).doubt
+
+
+def test_a_found_state_goes_on_with_its_counts() -> None:
+    """Attempts, their pause, and the endpoint that was fallen back to."""
+    counted = replace(asked(), attempts=3, retry_at=9.0, endpoint=1)
+    assert transitions.resumed(counted) == counted

@@ -134,7 +134,8 @@ def test_a_question_that_got_no_whole_answer_is_asked_again_and_nothing_else(
     assert engine.fired == [fault]
     assert state.status is Status.DONE
     assert len(run.tools.keys) == len(set(run.tools.keys)) == 3
-    assert len(state.model_calls) == 3
+    assert [call.step for call in state.model_calls] == [1, 2, 3]
+    assert len(state.messages) == 7  # the goal, two turns with their results, the end
     assert len(run.stop.naps) == 1
     ids = [line["checkpoint_id"] for line in run.logged]
     assert ids == sorted(ids)

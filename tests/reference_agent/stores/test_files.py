@@ -11,6 +11,7 @@ import subprocess
 import sys
 from collections import Counter
 from collections.abc import Callable
+from contextlib import closing
 from pathlib import Path
 from threading import Barrier, Thread
 from typing import Any
@@ -526,3 +527,27 @@ def test_what_a_save_writes_does_not_grow(tmp_path: Path) -> None:
     command = [sys.executable, str(benchmark), "100", "files", "redis-log"]
     done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True)
     assert done.returncode == 0, done.stdout + done.stderr
+
+
+def test_a_run_that_is_made_never_touches_one_whose_name_begins_like_it(
+    tmp_path: Path,
+) -> None:
+    """What an earlier maker left behind goes, and nothing that is a run."""
+    with closing(FileStore(tmp_path)) as store:
+        for run in ("a.run.7", "a.run", "a.run.7.run"):
+            store.create(run, {"of": run})
+        left = tmp_path / "!a.run.12345"
+        left.mkdir()
+        assert store.create("a", {"of": "a"})
+        assert not left.exists()
+        for run in ("a.run.7", "a.run", "a.run.7.run", "a"):
+            held = store.load(run)
+            assert held is not None
+            assert held.document == {"of": run}
+
+
+def test_a_run_that_cannot_be_opened_hides_no_other(tmp_path: Path) -> None:
+    with closing(FileStore(tmp_path)) as store:
+        store.create("r1", {})
+        (tmp_path / "loop.run").symlink_to("loop.run")
+        assert {due.run_id for due in store.due()} == {"r1", "loop"}

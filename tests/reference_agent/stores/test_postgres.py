@@ -282,7 +282,7 @@ def restart(server: OwnServer) -> None:
     asyncio.run(server.start_again())
 
 
-def test_a_restart_is_told_once_and_then_all_goes_on(
+def test_a_server_that_is_down_is_told_and_then_all_goes_on(
     server: OwnServer, make_database: Callable[[OwnServer], str]
 ) -> None:
     """Nothing is tried again unseen, and no run is lost."""
@@ -298,9 +298,7 @@ def test_a_restart_is_told_once_and_then_all_goes_on(
         held = store.load("r1")
         assert held is not None
         assert held.document == {"n": 2}
-        restart(server)
-        with pytest.raises(StoreUnavailable):
-            store.wait(LONG)
+        restart(server)  # it was idle: nothing was sent that could be in doubt
         store.wait(0)
         assert store.due() == [Due("r1", "a")]
 
@@ -455,3 +453,22 @@ def test_an_error_tells_nothing_of_the_document(
     with pytest.raises(StoreUnavailable, match="CheckViolation") as told:
         store.create("r2", {"n": "secret"})
     assert "secret" not in str(told.value).replace("'%secret%'", "")
+
+
+def test_a_connection_that_was_closed_while_idle_costs_nothing(
+    store: PostgresStore, other: psycopg.Connection
+) -> None:
+    """A server may close what is idle, in the minute that a model takes to answer."""
+    store.create("r1", {"n": 0})
+    held = store.take("r1", "me", LONG)
+    assert held is not None
+    other.autocommit = True
+    ours = "SELECT pid FROM pg_stat_activity WHERE query ~ 'agent_' AND pid <> %s"
+    pids = other.execute(ours, (other.info.backend_pid,)).fetchall()
+    assert pids
+    for (pid,) in pids:
+        other.execute("SELECT pg_terminate_backend(%s, 60000)", (pid,))
+    store.save("r1", held.token, {"n": 1})
+    loaded = store.load("r1")
+    assert loaded is not None
+    assert loaded.document == {"n": 1}

@@ -20,6 +20,7 @@ from reference_agent.tools import TOOLS
 
 ROOT = Path(__file__).parents[3]
 NEVER = "3600"  # seconds between polls, where something else must wake the worker
+PATIENCE = 60.0  # seconds after which what has not happened is taken never to happen
 PAY = ("charge_card", {"order": "o-1", "cents": 3})
 FAX = ("send_fax", {"to": "hotel", "body": "x"})
 
@@ -98,7 +99,9 @@ class Fleet:
     def until_true(
         self, holds: Callable[[dict[str, Any]], bool], run: str = "r1"
     ) -> dict[str, Any]:
+        end = time.monotonic() + PATIENCE
         while not holds(state := self.held(run).document):
+            assert time.monotonic() < end, f"for {PATIENCE} s in vain: {state}"
             time.sleep(0.02)
         return state
 
@@ -186,6 +189,7 @@ def test_a_wait_ends_at_its_time_though_its_worker_is_killed_meanwhile(
     fleet.start("worker", "--poll-seconds", NEVER)
     seen = set[float]()
     while (state := fleet.held().document)["phase"] == "wait":
+        assert time.time() < over + PATIENCE, "it is not woken"
         seen.add(state["resume_at"])
     fleet.until("done")
     assert paid[0] >= over
@@ -375,3 +379,27 @@ def test_a_submitted_run_and_an_answer_wake_a_worker_that_looks_away(
     assert fleet.do("answer", "--task", "r1", "--answer", "yes")[0] == 0
     fleet.until("done")
     worker.kill()
+
+
+def test_a_run_that_another_parked_meanwhile_is_not_taken(fleet: Fleet) -> None:
+    """A worker that was busy goes through what was due when it looked, and it is not
+    any more; it must not hold on to it, or nobody could answer."""
+    ask = [("ask_human", {"question": "Pay?"})]
+    fleet.world.script = [ask, [PAY], "Paid."]
+    fleet.submit("r1")
+    fleet.submit("r2")
+    first = fleet.start("worker")
+    started: list[subprocess.Popen[str]] = []
+
+    def let_another_park_the_second() -> None:
+        fleet.world.hooks.clear()
+        started.append(fleet.start("worker"))
+        fleet.until("parked", "r2")
+        fleet.term(started[0])
+
+    fleet.world.hooks["model#1:before"] = let_another_park_the_second
+    fleet.until("parked", "r1")
+    lines = fleet.term(first)
+    assert {line["run_id"] for line in lines} == {"r1"}
+    assert fleet.held("r2").owner is None
+    assert fleet.do("answer", "--task", "r2", "--answer", "yes")[0] == 0
