@@ -109,7 +109,9 @@ def libraries(interpreter: Path, files: Files) -> set[Path]:
     told = subprocess.run(
         ["ldd", str(interpreter), *loaders], capture_output=True, text=True
     )
-    return {Path(path) for path in re.findall(r"(/\S+) \(0x", told.stdout)}
+    # One that is named by way of its neighbour is the same file.
+    found = map(os.path.normpath, re.findall(r"(/\S+) \(0x", told.stdout))
+    return set(map(Path, found))
 
 
 def fingerprint(files: Files) -> str:
