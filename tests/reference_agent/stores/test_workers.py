@@ -386,20 +386,25 @@ def test_a_run_that_another_parked_meanwhile_is_not_taken(fleet: Fleet) -> None:
     any more; it must not hold on to it, or nobody could answer."""
     ask = [("ask_human", {"question": "Pay?"})]
     fleet.world.script = [ask, [PAY], "Paid."]
-    fleet.submit("r1")
-    fleet.submit("r2")
+    runs = {"r1", "r2"}
+    for run in runs:
+        fleet.submit(run)
     first = fleet.start("worker")
-    started: list[subprocess.Popen[str]] = []
 
-    def let_another_park_the_second() -> None:
+    def parked() -> set[str]:
+        return {run for run in runs if fleet.held(run).document["status"] == "parked"}
+
+    def let_another_park_the_other() -> None:
         fleet.world.hooks.clear()
-        started.append(fleet.start("worker"))
-        fleet.until("parked", "r2")
-        fleet.term(started[0])
+        second = fleet.start("worker")
+        while not parked():
+            time.sleep(0.02)
+        fleet.term(second)
 
-    fleet.world.hooks["model#1:before"] = let_another_park_the_second
-    fleet.until("parked", "r1")
-    lines = fleet.term(first)
-    assert {line["run_id"] for line in lines} == {"r1"}
-    assert fleet.held("r2").owner is None
-    assert fleet.do("answer", "--task", "r2", "--answer", "yes")[0] == 0
+    fleet.world.hooks["model#1:before"] = let_another_park_the_other
+    while parked() != runs:
+        time.sleep(0.02)
+    (mine,) = {line["run_id"] for line in fleet.term(first)}
+    (other,) = runs - {mine}
+    assert fleet.held(other).owner is None
+    assert fleet.do("answer", "--task", other, "--answer", "yes")[0] == 0
