@@ -9,6 +9,8 @@ import json
 import pytest
 
 PAY = {"call": {"pay": {"order": "o-1", "cents": 100}}}
+# What else may come of two workers that both do the run, by who is faster.
+OTHERS_OF_A_RACE = ("log/checkpoint-ids-never-fall", "effects/once-across-kill")
 GATE_AND_WAIT = [{"ask": "Pay?"}, PAY, {"wait": 0.8}, {"say": "Paid."}]
 
 
@@ -25,19 +27,16 @@ def sampled(request):
     return () if full else ("--strategy", "sample", "--trials", "6")
 
 
-def test_the_right_one_as_processes_survives_kills(write_fleet, chaoskit, sampled):
-    result = chaoskit("run", write_fleet(launch="process"), *sampled)
+@pytest.mark.parametrize("launch", ["process", "fork"])
+def test_the_right_one_survives_kills(write_fleet, chaoskit, sampled, launch):
+    """In full each edge of the clean run is struck, in the submission as in workers."""
+    result = chaoskit("run", write_fleet(launch=launch), *sampled)
     assert result.code == 0, result.stdout + result.stderr
-    assert result.report["kills"] >= 6
-
-
-def test_the_right_one_survives_every_kill(write_fleet, chaoskit):
-    """Each edge of the clean run was struck, in the submission as in the workers."""
-    result = chaoskit("run", write_fleet(launch="fork"))
-    assert result.code == 0, result.stdout + result.stderr
-    crossings = result.report["crossings"]
-    assert crossings["missed"] == 0
-    assert crossings["seen"] == crossings["hit"] == result.report["kills"] >= 34
+    crossings, kills = result.report["crossings"], result.report["kills"]
+    assert kills >= 6
+    if not sampled:
+        assert crossings["missed"] == 0
+        assert crossings["seen"] == crossings["hit"] == kills >= 34
 
 
 def test_a_gate_and_a_wait_survive_kills(write_fleet, chaoskit, sampled):
@@ -59,9 +58,13 @@ def test_a_gate_and_a_wait_survive_kills(write_fleet, chaoskit, sampled):
 def test_two_processes_share_a_database_and_each_is_struck(write_fleet, chaoskit):
     """Whose a file operation is, is told by its process; SQLite's locks hold."""
     path = write_fleet(store="sqlite")
-    result = chaoskit("run", path, "--strategy", "sample", "--trials", "6")
-    assert result.code == 0, result.stdout + result.stderr
-    assert result.report["kills"] >= 6
+    schedules = [
+        "kill@0:files.write[agent.db]#1:after",
+        "kill@0:tools.pay[o-1]#1:after",
+    ]
+    for schedule in schedules:
+        result = chaoskit("replay", path, schedule)
+        assert result.code == 0, result.stdout + result.stderr
     clean = events(result, "baseline-1")
     assert {e["life"] for e in clean if e["kind"] == "crossed"} >= {2}
 
@@ -132,14 +135,11 @@ def test_a_worker_that_takes_a_run_with_it_is_found(write_fleet, chaoskit):
 def test_a_claim_that_both_workers_win_is_found(write_fleet, chaoskit):
     """Both do the run, and one of them does what the model knows to be done.
 
-    Where they race, two clean runs may differ already: that is no light either.
+    Whether they race is luck: where they do not, nothing was put to the test.
     """
     result = chaoskit("replay", write_fleet("--greedy"), "", "--times", "3")
-    if result.code == 3:
-        assert "does not repeat" in result.stdout
-    else:
-        assert result.code == 1, result.stdout
-        assert "progress/not-again" in result.requirements
+    assert result.code in (1, 3), result.stdout
+    assert set(result.requirements) <= {"progress/not-again", *OTHERS_OF_A_RACE}
 
 
 def test_a_key_of_a_worker_s_own_is_found(write_fleet, chaoskit):

@@ -74,12 +74,14 @@ def test_kills_are_survived_by_two_workers(reference, scenarios, store):
 def test_every_other_fault_is_survived(reference, store):
     """What only warns is a late call that no agent can prevent."""
     words = [word for f in (*FAULTS[store], *OF_ANY) for word in ("--fault", f)]
-    result = reference("send_mail", "agent", store, *words, trials=24)
+    size = 6 if store == "sqlite" else 16  # it has ten times the crossings
+    result = reference("send_mail", "agent", store, *words, trials=size)
     assert result.code == 0, result.stdout + result.stderr
     assert set(result.requirements) <= {"effects/once-beyond-its-reach"}
 
 
-@pytest.mark.parametrize("store", STORES)
+# One that is stopped inside SQLite's lock keeps all others from writing.
+@pytest.mark.parametrize("store", [name for name in STORES if name != "sqlite"])
 def test_a_worker_that_was_stopped_past_its_lease_is_fenced_off(reference, store):
     """Stopped at any crossing; the other one takes over when the lease has run out."""
     lease, words = '--lease-seconds, "5"', ("--fault", "pause")

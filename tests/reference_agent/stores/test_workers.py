@@ -319,6 +319,7 @@ def test_a_checkpoint_that_cannot_be_used_is_kept_and_holds_nobody_up(
     assert fleet.held("r0") == before
 
 
+@pytest.mark.parametrize("kept", ["redis", "files"], indirect=True)
 def test_a_run_that_kills_its_workers_is_set_aside_and_others_go_on(
     fleet: Fleet,
 ) -> None:
