@@ -3,6 +3,7 @@
 from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cached_property
+from math import inf
 from typing import TypeVar
 
 from chaoskit.model.address import Address
@@ -13,6 +14,7 @@ from chaoskit.model.history import (
     LifeEnded,
     LifeStarted,
     RunEnded,
+    StatusSeen,
 )
 from chaoskit.model.schedule import Fault, Schedule
 
@@ -71,7 +73,10 @@ class Trial:
 
     @cached_property
     def addresses(self) -> tuple[Address, ...]:
-        """Every crossing in time, in order, but those of the life after ``done``."""
+        """Every crossing in time, in order, but those of the life after ``done``.
+
+        Nor those of processes that end once their run is over: no fault strikes then.
+        """
         return tuple(crossed.at for crossed in self.crossed)
 
     @cached_property
@@ -82,8 +87,11 @@ class Trial:
         counts once (see `Gate.has_applied`).
         """
         first: dict[str, Crossed] = {}
+        over = (e.seq for e in self.of(StatusSeen) if e.status in ("done", "failed"))
+        end = next(over, inf)
         for crossed in self.of(Crossed):
             in_time = not crossed.late and crossed.life not in self.again
+            in_time &= crossed.seq < end
             if in_time and crossed.at.edge.part is None:
                 first.setdefault(crossed.address, crossed)
         return tuple(first.values())

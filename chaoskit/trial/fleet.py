@@ -87,6 +87,9 @@ class Fleet:
         """Until the run is over, one way or the other."""
         if late := await self._man_all("start"):
             return self._ended("endless", late)
+        # They are there before the run: how they start is no part of any race.
+        grace = self._limits.grace_seconds
+        await self._still.settle(self._present, SECONDS_TO_SETTLE, grace)
         self._crew.send(Step("submit", process="submit"), again=True)
         while True:
             await self._until_quiet()
@@ -138,10 +141,11 @@ class Fleet:
 
     async def _over(self, seen: Seen) -> RunEnded | None:
         """How the run has ended, if it has."""
-        if seen.status in ("done", "failed", "running"):
+        if seen.status == "running":
             self._status.note(seen)
         if seen.status in ("done", "failed"):
             await self._settle()
+            self._status.note(seen)
             if seen.status == "failed":
                 return self._ended("failed", "the agent gave it up")
             return self._ended("done", answer=seen.answer)
