@@ -79,14 +79,15 @@ def main() -> int:
             return MODES[options.mode](options, _services(options, store, log))
     except UnreadableCheckpoint as error:
         log.unreadable(options.task, error)
-        reason = f"the checkpoint cannot be used and was left as it is: {error}"
-        return _say(options, reason, EXITS[Status.FAILED])
+        return EXITS[Status.FAILED]
     except StoreUnavailable as error:
-        return _say(options, f"the store cannot be reached: {error}", LATER)
+        code, reason = LATER, f"the store cannot be reached: {error}"
     except (HeldByAnother, Fenced):
-        return _say(options, "another process has the run", LATER)
+        code, reason = LATER, "another process has the run"
     except (UsageError, WrongSetting, WrongEndpoints) as error:
-        return _say(options, str(error), USAGE)
+        code, reason = USAGE, str(error)
+    log.say(options.who, reason)
+    return code
 
 
 def _services(options: Namespace, store: Store, log: Log) -> Services:
@@ -114,26 +115,28 @@ def _run(options: Namespace, services: Services) -> int:
     services.stop.listen()
     if options.answer is not None:
         one_shot.answer(options.task, options.answer, options.gate, services)
-    if options.resume and services.store.load(options.task) is None:
-        _say(options, "there is no checkpoint to resume from: starting fresh")
     state = one_shot.go_on(options.task, options.goal, services, resumes=options.resume)
     return _finish(state, options, services)
 
 
 def _finish(state: State, options: Namespace, services: Services) -> int:
     if state.status is Status.RUNNING:
-        return _say(
-            options, "asked to end; it can be resumed", 128 + services.stop.asked_by
-        )
+        services.log.say(options.who, "asked to end; it can be resumed")
+        return 128 + services.stop.asked_by
+    _tell(state, options, services)
+    return EXITS[state.status]
+
+
+def _tell(state: State, options: Namespace, services: Services) -> None:
+    """The answer to whoever asked, or words for whoever wonders."""
     if state.status is Status.DONE:
         print(state.answer)
     elif state.resume_at is not None:
-        _say(options, "it waits for its time")
+        services.log.say(options.who, "it waits for its time")
     elif (question := one_shot.question(state)) is not None:
-        _say(options, f"it waits for a person: {question}")
-    else:
-        _say(options, f"{state.status}: {state.reason}")
-    return EXITS[state.status]
+        services.log.say(options.who, f"it waits for a person: {question}")
+    elif state.reason is not None:
+        services.log.say(options.who, f"{state.status}: {state.reason}")
 
 
 def _submit(options: Namespace, services: Services) -> int:
@@ -142,8 +145,6 @@ def _submit(options: Namespace, services: Services) -> int:
 
 
 def _answer(options: Namespace, services: Services) -> int:
-    if options.answer is None:
-        raise UsageError("--answer says what the person's answer is")
     one_shot.answer(options.task, options.answer, options.gate, services)
     return 0
 
@@ -158,14 +159,11 @@ def _status(options: Namespace, services: Services) -> int:
     try:
         state = one_shot.find(options.task, services)
     except UnreadableCheckpoint as error:
-        _say(options, f"the checkpoint cannot be used: {error}")
         print(Status.FAILED)
+        services.log.say(options.who, f"the checkpoint cannot be used: {error}")
         return 0
-    print(state.status)
-    if state.status is Status.DONE:
-        print(state.answer)
-    elif (question := one_shot.question(state)) is not None:
-        _say(options, f"it waits for a person: {question}")
+    print(state.status, flush=True)
+    _tell(state, options, services)
     return 0
 
 
@@ -179,13 +177,6 @@ def _inspect(options: Namespace, services: Services) -> int:
     }
     print(json.dumps(fields))
     return 0
-
-
-def _say(options: Namespace, reason: str, code: int = 0) -> int:
-    """Words for a person, beside the log; passes the exit code on."""
-    who = f"run {options.task}" if options.task else options.mode
-    print(f"{who}: {reason}", file=sys.stderr, flush=True)
-    return code
 
 
 MODES: dict[str, Callable[[Namespace, Services], int]] = {

@@ -58,10 +58,17 @@ class Log:
         self._stream.write(json.dumps(line) + "\n")
         self._stream.flush()
 
+    def say(self, who: str, words: str) -> None:
+        """Words for a person, on a line that is no log line."""
+        self._stream.write(f"{who}: {words}\n")
+        self._stream.flush()
+
     def unreadable(self, run_id: str, error: UnreadableCheckpoint) -> None:
-        """A run that fails although its checkpoint cannot say so."""
+        """A run that fails although its checkpoint cannot say so: a line, and why."""
         place = Nowhere(run_id, error.step, error.checkpoint_id)
         self(place, "run.end", "error", status="failed")
+        words = f"the checkpoint cannot be used and was left as it is: {error}"
+        self.say(f"run {run_id}", words)
 
 
 def timestamp() -> str:

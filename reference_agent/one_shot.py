@@ -41,9 +41,11 @@ def go_on(run_id: str, goal: str | None, services: Services, *, resumes: bool) -
     """
     held = services.store.load(run_id)
     if held is None:
+        if resumes:
+            words = "there is no checkpoint to resume from: starting fresh"
+            services.log.say(f"run {run_id}", words)
         submit(run_id, goal, services)
-        held = services.store.load(run_id)
-        assert held is not None, "it was just kept"
+        held = _find(run_id, services)
     state = _same_goal(checkpoint.load(held.document, run_id), goal)
     if state.status is Status.RUNNING or loop.is_over(state, services):
         over = held.owner if resumes else _gone(held.owner)

@@ -11,15 +11,19 @@ LEASE_SECONDS = 180.0
 
 POLL_SECONDS = 0.25
 RUN_ID_BYTES_MAX = 1000
-TAKEN_BY = {
-    "run": ("goal", "resume", "answer", "gate"),
-    "submit": ("goal",),
+NEEDED_BY: dict[str, tuple[str, ...]] = {
+    "run": ("task",),
+    "submit": ("task",),
     "worker": (),
-    "answer": ("answer", "gate"),
-    "status": (),
-    "inspect": (),
+    "answer": ("task", "answer"),
+    "status": ("task",),
+    "inspect": ("task",),
 }
-"""Which of the options about a run each mode takes, beside its id."""
+"""The modes, and the options about a run that each cannot do without."""
+
+TAKEN_BY = {"run": ("goal", "resume", "answer", "gate"), "submit": ("goal",)}
+TAKEN_BY |= {"answer": ("gate",)}
+"""What else of them a mode takes."""
 
 
 class _Parser(ArgumentParser):
@@ -31,20 +35,20 @@ class _Parser(ArgumentParser):
 
 
 def read(description: str | None, words: list[str]) -> Namespace:
-    """The options; ends the process with words and code 64 where they are wrong."""
+    """The options, and ``who`` to speak of; ends the process with words and code 64
+    where they are wrong."""
     parser = _parser(description)
     options = parser.parse_args(words)
-    if options.mode == "worker":
-        options.task = options.task or ""
-    elif not options.task:
-        parser.error("--task says which run is meant")
-    for name in ("goal", "resume", "answer", "gate"):
-        if getattr(options, name) and name not in TAKEN_BY[options.mode]:
+    needed = NEEDED_BY[options.mode]
+    for name in ("task", "goal", "resume", "answer", "gate"):
+        value = getattr(options, name)
+        if name in needed and value is None:
+            parser.error(f"{options.mode} needs --{name}")
+        if value and name not in (*needed, *TAKEN_BY.get(options.mode, ())):
             parser.error(f"{options.mode} takes no --{name}")
-    if options.mode == "worker" and options.task:
-        parser.error("worker takes no --task: it works on whatever is due")
-    if options.answer is not None and not options.answer.strip():
-        parser.error("--answer is empty; say what the person's answer is")
+        if isinstance(value, str) and not value.strip():
+            parser.error(f"--{name} is empty")
+    options.who = f"run {options.task}" if options.task else options.mode
     return options
 
 
@@ -55,7 +59,7 @@ def _parser(description: str | None) -> ArgumentParser:
         formatter_class=RawDescriptionHelpFormatter,
     )
     add = parser.add_argument
-    add("mode", nargs="?", default="run", choices=tuple(TAKEN_BY), help="see above")
+    add("mode", nargs="?", default="run", choices=tuple(NEEDED_BY), help="see above")
     add("--task", type=_run_id, help="the run's id")
     add("--goal", type=_text, help="what it is for; needed to start")
     add("--resume", action="store_true", help="its last process is gone: go on")

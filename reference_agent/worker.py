@@ -5,7 +5,6 @@ over, or when whoever had it is gone; so a worker that starts picks up all that 
 predecessors left, and any worker may go on with any run.
 """
 
-import sys
 import traceback
 
 from reference_agent import checkpoint, loop
@@ -32,6 +31,7 @@ class Worker:
     def work(self) -> None:
         """Look after run after run."""
         stop, store = self._services.stop, self._services.store
+        say = self._services.log.say
         while not stop.is_asked:
             try:
                 due = [due for due in store.due() if self._may(due)]
@@ -39,7 +39,7 @@ class Worker:
                 if not any(worked) and not stop.is_asked:
                     store.wait(self._poll_seconds)
             except StoreUnavailable as error:
-                self._say(f"the store cannot be reached: {error}")
+                say("worker", f"the store cannot be reached: {error}")
                 stop.nap(UNAVAILABLE_SECONDS)
 
     def _may(self, due: Due) -> bool:
@@ -72,16 +72,11 @@ class Worker:
         except UnreadableCheckpoint as error:
             self._unreadable.add(due.run_id)
             services.log.unreadable(due.run_id, error)
-            self._say(f"run {due.run_id}: its checkpoint was left as it is: {error}")
             return False
         except StoreUnavailable:
             raise
         except Exception:
-            self._say(f"run {due.run_id}: {traceback.format_exc()}")
+            services.log.say(f"run {due.run_id}", traceback.format_exc())
             services.stop.nap(UNAVAILABLE_SECONDS)
             return False
         return True
-
-    def _say(self, words: str) -> None:
-        sys.stderr.write(f"{words}\n")
-        sys.stderr.flush()

@@ -18,6 +18,7 @@ from chaoskit.checks.waits import waits
 from chaoskit.model.calls import identity, spoken
 from chaoskit.model.faults import FaultKind
 from chaoskit.model.history import (
+    Applied,
     Asked,
     Delivered,
     FaultFired,
@@ -131,7 +132,8 @@ def _fired(trial: Trial) -> Iterator[Fault]:
 
 def _may_fail(trial: Trial, script: Script, manifest: Manifest) -> bool:
     limit = manifest.contract.max_attempts
-    gave_up = limit is not None and _attempts_at_one_call(trial, script) >= limit
+    most = max(_attempts_at_one_call(trial, script), _deaths_in_a_row(trial))
+    gave_up = limit is not None and most >= limit
     told_to = any(fault.is_final for fault in _fired(trial))
     return gave_up or told_to or bool(calls_in_doubt(trial, script, manifest))
 
@@ -150,6 +152,28 @@ def _attempts_at_one_call(trial: Trial, script: Script) -> int:
     )
     during = Counter(name for names in deaths(trial, script) for name in names)
     return max((at | during).values(), default=0)
+
+
+def _deaths_in_a_row(trial: Trial) -> int:
+    """The most lives in a row that died and brought the run no further.
+
+    An agent sees one place at which it loses life after life, whichever message each of
+    them died at. To come further is to ask for a new turn, or to have a call made.
+    """
+    turns: set[int] = set()
+    further: set[int] = set()
+    for event in trial.history:
+        match event:
+            case Asked() if event.turn not in turns:
+                turns.add(event.turn)
+                further.add(event.life)
+            case Applied(first=True):
+                further.add(event.life)
+    most = row = 0
+    for end in trial.of(LifeEnded):
+        row = 0 if end.ending != "died" else 1 if end.life in further else row + 1
+        most = max(most, row)
+    return most
 
 
 def _ended_badly(trial: Trial, requirement: str, message: str) -> Finding:

@@ -206,6 +206,23 @@ def test_deaths_at_different_calls_do_not_count_together(told, judged):
     assert requirements(found) == ["progress/fails-for-a-reason"]
 
 
+def test_deaths_in_a_row_count_together_wherever_each_of_them_was(told, judged):
+    """The agent sees one place at which it loses life after life."""
+    story = told().ask(0).killed().resume().cross("redis", "eval", "lease").killed()
+    story.resume().ask(0).killed().resume().cross("redis", "eval", "lease").killed()
+    story.resume().fails()
+    assert not judged(story, max_attempts=4)
+    found = judged(story, max_attempts=5)
+    assert requirements(found) == ["progress/fails-for-a-reason"]
+
+
+def test_a_death_that_came_further_begins_another_row(told, judged):
+    story = told().ask(0).killed().resume().ask(0).call("pay", "k", **PAY).killed()
+    story.resume().cross("redis", "eval", "lease").killed().resume().fails()
+    found = judged(story, max_attempts=3)
+    assert requirements(found) == ["progress/fails-for-a-reason"]
+
+
 def test_it_may_give_up_at_the_model(told, judged):
     story = told().ask(0).killed().resume().ask(0).killed().resume().fails()
     assert not judged(story, max_attempts=2)

@@ -2,16 +2,18 @@
 
     filing_agent.py RUN GOAL
 
-Each life comes over the one before. A snapshot is due after four
-events, so that logs are moved, too, while chaoskit looks for a place to strike.
+Each life comes over the one before. A snapshot is due after four events, so that logs
+are moved, too, while chaoskit looks for a place to strike. How it asks and acts is of
+`scenarios/kept/kept.py`, which must lie beside it.
 """
 
 import json
 import os
 import sys
-import urllib.request
 from pathlib import Path
 from typing import Any
+
+from kept import act, ask, unanswered
 
 from reference_agent.stores.base import Fenced, Held
 from reference_agent.stores.files import FileStore
@@ -62,41 +64,6 @@ def save(run: str, store: FileStore, held: Held, state: dict[str, Any]) -> None:
     line = {"event": "run.checkpoint", "level": "info", "step": len(state["messages"])}
     line |= {"run_id": run, "checkpoint_id": state["saved"]}
     print(json.dumps(line), file=sys.stderr, flush=True)
-
-
-def unanswered(messages: list[Any]) -> list[Any]:
-    """The calls of the newest turn that have no result yet."""
-    turns = [n for n, m in enumerate(messages) if m["role"] == "assistant"]
-    if not turns:
-        return []
-    calls: list[Any] = messages[turns[-1]].get("tool_calls", [])
-    return calls[len(messages) - turns[-1] - 1 :]
-
-
-def ask(messages: list[Any]) -> dict[str, Any]:
-    """The model's next turn."""
-    url = os.environ["OPENAI_BASE_URL"] + "/chat/completions"
-    headers = {"Authorization": f"Bearer {os.environ['OPENAI_API_KEY']}"}
-    reply = post(url, {"model": "any", "messages": messages}, headers)["choices"][0]
-    message = reply["message"]
-    return {name: value for name, value in message.items() if value is not None}
-
-
-def act(run: str, call: Any) -> str:
-    """Do one call, with a key that is the same in every life."""
-    function = call["function"]
-    url = f"{os.environ['CHAOSKIT_TOOLS_URL']}/{function['name']}"
-    key = f"{run}/{function['name']}/{function['arguments']}"
-    answer = post(url, json.loads(function["arguments"]), {"Idempotency-Key": key})
-    return json.dumps(answer["result"])
-
-
-def post(url: str, body: Any, headers: dict[str, str]) -> Any:
-    """Send JSON, get JSON; any error ends the life, and the next one goes on."""
-    headers = {"Content-Type": "application/json", **headers}
-    request = urllib.request.Request(url, json.dumps(body).encode(), headers)
-    with urllib.request.urlopen(request, timeout=30) as response:
-        return json.load(response)
 
 
 if __name__ == "__main__":

@@ -503,8 +503,8 @@ def test_losses_of_power_and_torn_writes_are_survived(
     tmp_path: Path, request: pytest.FixtureRequest
 ) -> None:
     """On a disk that keeps what was synced, and nothing more, under several faults."""
-    agent = Path(__file__).with_name("filing_agent.py")
-    shutil.copy(agent, tmp_path)
+    shutil.copy(Path(__file__).with_name("filing_agent.py"), tmp_path)
+    shutil.copy(ROOT / "scenarios" / "kept" / "kept.py", tmp_path)
     (tmp_path / "agent.yaml").write_text(json.dumps(MANIFEST))
     (tmp_path / "filing.yaml").write_text(json.dumps(SCENARIO))
     trials = "600" if request.config.getoption("--full", default=False) else "60"
