@@ -22,7 +22,7 @@ def _crossings(history: Path) -> tuple[str, ...]:
     "schedule",
     [
         "kill@0:tools.charge_card[o-1]#1:after",
-        "kill@0:redis.set[agent:checkpoint:{run}]#4:before + kill@1:llm.chat#1:after",
+        "kill@0:redis.eval[agent:checkpoint:{run}]#4:before + kill@1:llm.chat#1:after",
     ],
 )
 def test_a_schedule_repeats_to_the_letter(chaoskit, request, schedule):

@@ -27,6 +27,7 @@ from chaoskit.world.servers.process import ServerProcess
 DATA, LOG = "postgres", "postgres.log"
 SUPERUSER, AGENT, PASSWORD = "chaoskit", "agent", "agent"
 """Roles of a server of our own; who reaches its socket is trusted."""
+CLUSTER_SECONDS_MAX = 120.0
 START_SECONDS_MAX = 60.0
 
 SETTINGS: Mapping[str, object] = {
@@ -136,7 +137,7 @@ class OwnServer:
         """End it: it has nothing to save."""
         if self._process is not None:
             self.thaw()
-            self._process.end()
+            await self._process.end()
             self._process = None
         if self._opened >= 0:
             os.close(self._opened)
@@ -172,7 +173,7 @@ class OwnServer:
         program = self._programs_found / "initdb"
         options = ["-D", self._data, "-U", SUPERUSER, "--auth=trust", "--no-sync"]
         options += ["--encoding=UTF8", "--locale=C", "--no-instructions"]
-        self._spawn([str(program), *options]).succeed()
+        self._spawn([str(program), *options]).succeed(CLUSTER_SECONDS_MAX)
 
     def _spawn(self, command: list[str]) -> ServerProcess:
         user = self._user

@@ -18,6 +18,9 @@ from chaoskit.world.servers import MissingServer
 LOG_LINES = 5
 """How many of its last lines are shown where it did not start."""
 TRY_AGAIN_SECONDS = 0.002
+LAST_SIGNALS = 5
+"""How often a program is asked to end before it is killed with its children."""
+LAST_SIGNAL_SECONDS = 2.0
 
 Answer = TypeVar("Answer")
 _PR_SET_PDEATHSIG = 1
@@ -82,23 +85,35 @@ class ServerProcess:
         except TimeoutError:
             raise self._failed("does not answer") from None
 
-    def succeed(self) -> None:
+    def succeed(self, seconds_max: float) -> None:
         """Wait for its end.
 
         Raises:
-            MissingServer: it has failed.
+            MissingServer: it has failed, or does not end in time.
         """
-        if code := self._process.wait():
+        try:
+            code = self._process.wait(seconds_max)
+        except subprocess.TimeoutExpired:
+            self.kill()
+            raise self._failed(f"did not end in {seconds_max:g} s") from None
+        if code:
             raise self._failed(f"failed with code {code}")
 
     def signal(self, number: signal.Signals) -> None:
         """Send it a signal."""
         self._process.send_signal(number)
 
-    def end(self) -> None:
-        """End it as our death would, and wait until it has."""
-        self.signal(self._last_signal)
-        self._process.wait()
+    async def end(self) -> None:
+        """End it as our death would, and wait until it has.
+
+        A program that has only begun may lose a signal, so it is told again.
+        """
+        for _ in range(LAST_SIGNALS):
+            self.signal(self._last_signal)
+            with suppress(subprocess.TimeoutExpired):
+                self._process.wait(LAST_SIGNAL_SECONDS)
+                return
+        await self.crash()
 
     def kill(self) -> None:
         """End it at once, and wait until it has."""

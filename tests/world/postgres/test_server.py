@@ -3,6 +3,7 @@
 import asyncio
 import os
 import select
+import signal
 import socket
 import subprocess
 import sys
@@ -21,6 +22,8 @@ from chaoskit.world.postgres.own import OwnServer
 from chaoskit.world.postgres.programs import find_programs
 from chaoskit.world.postgres.server import GivenServer, find_server
 from chaoskit.world.servers import MissingServer, wheel
+from chaoskit.world.servers import process as server_process
+from chaoskit.world.servers.process import ServerProcess
 
 PROGRAMS = ("postgres", "initdb", "pg_dump")
 
@@ -98,6 +101,55 @@ async def test_a_server_that_never_answers_is_not_waited_for(tmp_path, monkeypat
     with pytest.raises(MissingServer, match="does not answer"):
         await OwnServer(tmp_path / "home").start()
     assert os.listdir(tmp_path / "home") == ["postgres.log"]
+
+
+async def test_a_cluster_that_is_never_ready_is_not_waited_for(tmp_path, monkeypatch):
+    monkeypatch.setattr(postgres_own, "CLUSTER_SECONDS_MAX", 0.01)
+    with pytest.raises(MissingServer, match="did not end in 0.01 s"):
+        await OwnServer(tmp_path / "home").start()
+
+
+async def test_a_server_that_lost_its_last_signal_is_told_again(tmp_path, monkeypatch):
+    """PostgreSQL that has only begun may lose one; we would wait for ever."""
+    lines = "trap 'trap \"exit 0\" QUIT' QUIT; echo begun; while :; do sleep 0.01; done"
+    process = ServerProcess(
+        [_programs(tmp_path / "bin", lines) / "postgres"],
+        tmp_path / "log",
+        last_signal=signal.SIGQUIT,
+    )
+    await process.answer(_begun(tmp_path / "log"), 30)
+    monkeypatch.setattr(server_process, "LAST_SIGNAL_SECONDS", 0.1)
+    await process.end()
+    assert not psutil.pid_exists(process.pid)
+
+
+async def test_a_server_deaf_to_its_last_signal_is_killed(tmp_path, monkeypatch):
+    lines = "trap '' QUIT; echo begun; sleep 600 & wait"
+    process = ServerProcess(
+        [_programs(tmp_path / "bin", lines) / "postgres"],
+        tmp_path / "log",
+        last_signal=signal.SIGQUIT,
+    )
+    await process.answer(_begun(tmp_path / "log"), 30)
+    child = await process.answer(_first_child(process.pid), 30)
+    monkeypatch.setattr(server_process, "LAST_SIGNAL_SECONDS", 0.01)
+    await process.end()
+    assert not psutil.pid_exists(process.pid)
+    assert not child.is_running() or child.status() == psutil.STATUS_ZOMBIE
+
+
+def _begun(log):
+    async def ask():
+        return log.read_text() or None
+
+    return ask
+
+
+def _first_child(pid):
+    async def ask():
+        return next(iter(psutil.Process(pid).children()), None)
+
+    return ask
 
 
 def _shared_memory():
