@@ -105,7 +105,7 @@ async def test_a_server_that_never_answers_is_not_waited_for(tmp_path, monkeypat
 
 async def test_a_cluster_that_is_never_ready_is_not_waited_for(tmp_path, monkeypatch):
     monkeypatch.setattr(postgres_own, "CLUSTER_SECONDS_MAX", 0.01)
-    with pytest.raises(MissingServer, match="did not end in 0.01 s"):
+    with pytest.raises(MissingServer, match="did not end in"):
         await OwnServer(tmp_path / "home").start()
 
 
@@ -152,13 +152,14 @@ def _first_child(pid):
     return ask
 
 
-def _shared_memory():
-    return {name for name in os.listdir("/dev/shm") if name.startswith("PostgreSQL")}
+def _shared_memory(process):
+    """What it has there; other servers of this machine have their own."""
+    paths = {mapped.path.removesuffix(" (deleted)") for mapped in process.memory_maps()}
+    return {path for path in paths if path.startswith("/dev/shm/PostgreSQL")}
 
 
 async def test_our_own_server_is_reached_by_nobody_else(tmp_path):
     """No port; a folder for its user alone, who is not root; and nothing is left."""
-    shared = _shared_memory()
     server = OwnServer(tmp_path / ("long" * 20) / "home")
     open_before = os.listdir("/proc/self/fd")
     await server.start()
@@ -166,12 +167,14 @@ async def test_our_own_server_is_reached_by_nobody_else(tmp_path):
     assert folder.stat().st_mode & 0o777 == 0o700
     postmaster = psutil.Process(server._process.pid)
     assert postmaster.uids().real == folder.stat().st_uid != 0
+    shared = _shared_memory(postmaster)
+    assert shared
     assert [c for c in postmaster.net_connections() if c.status == "LISTEN"] == []
     await server.stop()
     await asyncio.sleep(0)
     assert os.listdir(folder.parent) == ["postgres.log"]
     assert os.listdir("/proc/self/fd") == open_before
-    assert _shared_memory() == shared
+    assert [path for path in shared if os.path.exists(path)] == []
     await server.stop()
 
 
