@@ -6,20 +6,24 @@ The endpoint is as strict as the real one, so the check reads off what it refuse
 import re
 from collections.abc import Iterator
 
+from chaoskit.checks.case import Case
 from chaoskit.model.history import Asked
-from chaoskit.model.manifest import Manifest
-from chaoskit.model.scenario import Scenario
-from chaoskit.model.trial import Trial
 from chaoskit.model.verdict import Finding
 
 PROMISE = "transcript"
+REQUIREMENTS = {
+    "transcript/valid-request": (
+        "Every request to the model is one that the real service accepts."
+    ),
+}
 
 _CALLS = re.compile(r"[a-z]+_t\d+p\d+(?:, [a-z]+_t\d+p\d+)*")
 _NUMBER = re.compile(r"\d+")
 
 
-def check(trial: Trial, scenario: Scenario, manifest: Manifest) -> Iterator[Finding]:
+def check(case: Case) -> Iterator[Finding]:
     """Find each kind of refusal once, at its first request."""
+    trial = case.trial
     told: set[str] = set()
     for asked in trial.of(Asked):
         if asked.problem is None or _kind(asked.problem) in told:

@@ -39,10 +39,7 @@ CHOICES: Mapping[type[StrEnum], Choice] = {
     Store: Choice("a store"),
     Strategy: Choice("a strategy", ("treadmill", "fuzz")),
     Wobble: Choice("a wobble"),
-    PromiseId: Choice(
-        "a promise",
-        ("answer", "cost", "store", "fence", "human", "loud", "secrets"),
-    ),
+    PromiseId: Choice("a promise"),
     RedisDurability: Choice("what Redis keeps"),
     PostgresDurability: Choice("whether a commit waits for the disk"),
 }

@@ -62,8 +62,15 @@ class PromiseId(StrEnum):
 
     EFFECTS = "effects"
     PROGRESS = "progress"
+    ANSWER = "answer"
     TRANSCRIPT = "transcript"
+    COST = "cost"
+    STORE = "store"
     LOG = "log"
+    FENCE = "fence"
+    HUMAN = "human"
+    LOUD = "loud"
+    SECRETS = "secrets"
 
 
 ScenarioName = Annotated[

@@ -2,6 +2,7 @@
 
 import pytest
 
+from chaoskit.checks.case import Case
 from chaoskit.checks.transcript import check
 
 NO_RESULT = (
@@ -15,7 +16,7 @@ NO_RESULT = (
 def judged(make_scenario, make_manifest):
     def judge(story):
         scenario = make_scenario([("pay", {})], tools={"pay": "keyed"})
-        return list(check(story.trial(), scenario, make_manifest()))
+        return list(check(Case(story.trial(), scenario, make_manifest())))
 
     return judge
 

@@ -81,7 +81,7 @@ def test_a_finding_outweighs_a_fault_that_never_fired(judged, told):
 
 
 def test_a_check_that_crashes_has_judged_nothing(judged, right, monkeypatch):
-    def broken(trial, scenario, manifest):
+    def broken(case):
         yield MUST
         raise KeyError("gone")
 
