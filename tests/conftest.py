@@ -1,10 +1,16 @@
 """What the tests of several folders share."""
 
+import signal
 import subprocess
 import sys
 from pathlib import Path
 
 import pytest
+
+# A shell has what it runs in the background ignore Ctrl-C, and all that is started by
+# it too; the tests that send it expect it to be heard.
+if signal.getsignal(signal.SIGINT) == signal.SIG_IGN:
+    signal.signal(signal.SIGINT, signal.default_int_handler)
 
 
 @pytest.fixture(scope="session")

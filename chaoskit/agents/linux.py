@@ -3,6 +3,7 @@
 import asyncio
 import ctypes
 import os
+import select
 import signal
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
@@ -144,6 +145,13 @@ def held(process: Process) -> Iterator[int]:
         yield pidfd
     finally:
         os.close(pidfd)
+
+
+def has_ended(pidfd: int) -> bool:
+    """Whether a process has ended; it may not be reaped yet."""
+    watch = select.poll()
+    watch.register(pidfd, select.POLLIN)
+    return bool(watch.poll(0))
 
 
 async def ended(pidfd: int) -> None:

@@ -120,6 +120,26 @@ async def test_a_death_by_its_own_fault_is_told_from_an_exit(
         assert await life.wait() == Exit(code=None, signal=signal.SIGSEGV, orphans=0)
 
 
+async def test_one_that_ends_before_it_was_looked_at_is_no_foreign_one(
+    launching: Launching, agent: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """What has ended is in no cgroup, while the engine still calls it there."""
+    monkeypatch.setattr(docker_life, "_is_in", lambda pid, container: False)
+    async with launching() as launcher:
+        life = await launcher.start(agent("os._exit(3)"))
+        assert (await life.wait()).code == 3
+
+
+async def test_processes_that_are_not_here_are_an_engine_elsewhere(
+    launching: Launching, agent: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(docker_life, "_is_in", lambda pid, container: False)
+    monkeypatch.setattr(docker_life, "SECONDS_TO_KNOW", 0.1)
+    async with launching() as launcher:
+        with pytest.raises(LaunchError, match="not to be seen here"):
+            await (await launcher.start(agent("stay()"))).wait()
+
+
 async def test_a_kill_at_once_after_the_start_still_lands(
     launching: Launching, agent: Any
 ) -> None:

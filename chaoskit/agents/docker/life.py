@@ -25,9 +25,12 @@ from chaoskit.agents.docker.output import ContainerOutput
 from chaoskit.agents.docker.pidfd_status import code_and_signal, wait_status
 from chaoskit.agents.docker.refusals import Refusal
 from chaoskit.agents.life import Command, Endpoint, Exit, LaunchError
-from chaoskit.agents.linux import ended, look
+from chaoskit.agents.linux import ended, has_ended, look
 from chaoskit.agents.refusals import in_image
 
+SECONDS_TO_KNOW = 5.0
+"""So much later than we, at most, the engine knows that a process has ended."""
+SECONDS_BETWEEN_ASKS = 0.02
 _BY_SIGNAL = 128
 
 
@@ -119,12 +122,28 @@ class ContainerLife:
         with suppress(ProcessLookupError):
             if self.pid:
                 self._pidfd = os.pidfd_open(self.pid)
-        if self._pidfd is not None and not _is_in(self.pid, self.container):
+        if self._pidfd is not None and not self._is_ours(self._pidfd):
             os.close(self._pidfd)  # it has ended, and another one has its number
             self._pidfd = None
-        if self._pidfd is None and await self._engine.pid(self.container):
+        if self._pidfd is None and not await self._ends_at_once():
             await self._engine.kill(self.container, signal.SIGKILL)
             raise LaunchError(_ELSEWHERE)
+
+    def _is_ours(self, pidfd: int) -> bool:
+        """Whether that process is the container's; one that has ended is in no cgroup.
+
+        The engine still counted it as there when we had asked for its number.
+        """
+        return _is_in(self.pid, self.container) or has_ended(pidfd)
+
+    async def _ends_at_once(self) -> bool:
+        """Whether the engine comes to know that the container has ended."""
+        with suppress(TimeoutError):
+            async with asyncio.timeout(SECONDS_TO_KNOW):
+                while await self._engine.pid(self.container):  # noqa: ASYNC110
+                    await asyncio.sleep(SECONDS_BETWEEN_ASKS)
+                return True
+        return False
 
     async def _end(self) -> Exit:
         try:
