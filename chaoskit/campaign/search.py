@@ -16,6 +16,7 @@ from chaoskit.campaign.options import Listener, Options, Progress
 from chaoskit.campaign.output import note
 from chaoskit.campaign.tally import Cause, Tally
 from chaoskit.checks import Judgement, judge
+from chaoskit.checks.case import NOTHING, Golden
 from chaoskit.explore.baseline import Baseline, without_effects
 from chaoskit.explore.closure import Closure
 from chaoskit.explore.explorer import Explorer
@@ -70,12 +71,14 @@ class Search:
         self._fresh: tuple[str, ...] = ()
         self._canon: Canon | None = None
         self._causes_of_clean_run: frozenset[Cause] = frozenset()
+        self._golden = NOTHING
 
     def run(self) -> Report:
         """All three stages."""
         pair = self._clean_runs()
         baseline = Baseline(pair[0].trial, pair[1].trial)
         self._tally.baseline = baseline
+        self._golden = Golden.of(baseline.first, baseline.second)
         if self._is_yardstick(baseline):
             self._causes_of_clean_run = frozenset(self._tally.shown)
             views = (_views(pair[0]), _views(pair[1]))
@@ -365,7 +368,7 @@ class Search:
                 self._tally.note(f"{fault.at} was not reached; {guess}")
 
     def _judge(self, trial: Trial) -> Judgement:
-        return judge(trial, self._scenario, self._loaded.manifest)
+        return judge(trial, self._scenario, self._loaded.manifest, self._golden)
 
     def _tell(self) -> None:
         tally = self._tally

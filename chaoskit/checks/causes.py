@@ -9,12 +9,25 @@ from dataclasses import replace
 from chaoskit.model.trial import Trial
 from chaoskit.model.verdict import Finding
 
+_BOUGHT_TWICE = (
+    "human/asked-once",
+    "loud/unreadable-kept",
+    "effects/once-across-kill",
+    "progress/not-again",
+)
 _SAME_CALL = {
     "effects/once-across-kill": "progress/not-again",
     "effects/stable-key": "progress/not-again",
 }
 _SAME_TOOL = {"effects/none-lost": "effects/only-what-was-asked"}
-_SAME_TRIAL = {
+_SAME_TRIAL: dict[str, tuple[str, ...]] = {
+    "answer/same": ("loud/no-silent-success",),
+    "cost/not-asked-again": _BOUGHT_TWICE,
+    "effects/none-lost": ("loud/no-silent-success",),
+    "progress/not-again": ("loud/unreadable-kept", "human/asked-once"),
+    "loud/no-silent-success": ("progress/resume-after-done",),
+    "fence/no-checkpoint": ("fence/no-effect",),
+    "fence/no-status": ("fence/no-effect",),
     "progress/ends": ("transcript/valid-request", "progress/waits-its-time"),
     "progress/fails-for-a-reason": ("transcript/valid-request",),
     "progress/parks-for-a-reason": ("transcript/valid-request",),

@@ -175,7 +175,7 @@ class Story:
 
     def fails(self) -> "Story":
         """The life gives the run up."""
-        return self.end("failed", code=65).over("failed")
+        return self.end("failed", code=65, tail=("it cannot go on",)).over("failed")
 
     def over(self, outcome: Any, reason: str = "") -> "Story":
         """The run ends; the life after ``done`` is no part of it."""

@@ -131,6 +131,7 @@ def test_an_effect_applied_by_going_back_follows_from_that(judged, told):
     assert follows(judged(story)) == {
         "effects/once-across-kill": "progress/not-again",
         "progress/not-again": "",
+        "cost/not-asked-again": "effects/once-across-kill",
     }
 
 

@@ -7,6 +7,7 @@ later requests may refer to.
 
 import hashlib
 from collections import Counter
+from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 
 from pydantic import JsonValue
@@ -42,6 +43,7 @@ class Model:
     told: Counter[int] = field(default_factory=Counter)
     stored: dict[str, JsonValue] = field(default_factory=dict)
     _known: set[str] = field(default_factory=set)
+    _results: set[tuple[str, str]] = field(default_factory=set)
 
     @property
     def memory(self) -> Memory:
@@ -78,6 +80,7 @@ class Model:
             place=crossing.stem.removesuffix(":"),
             turn=question.place.turn,
             carried=tuple(question.place.carried),
+            results=self._new_results(question.place.carried),
             contents=self._news(question.texts),
         )
         if question.refused is not None:
@@ -119,6 +122,13 @@ class Model:
         if self.scenario.llm.fresh_ids:
             seed = f"{self.gate.names.run_id}/{self.replies}/{choice}"
         return hashlib.sha256(seed.encode()).hexdigest()[:FRESH_LENGTH]
+
+    def _new_results(self, carried: Mapping[str, str]) -> dict[str, str]:
+        """The results that no earlier request held in these words; see `_news`."""
+        said = {call: without_canary(text) for call, text in carried.items()}
+        news = {each for each in said.items() if each not in self._results}
+        self._results |= news
+        return {call: text for call, text in said.items() if (call, text) in news}
 
     def _news(self, texts: tuple[str, ...]) -> tuple[str, ...]:
         """The texts that no earlier request of the trial held; never the canary."""
