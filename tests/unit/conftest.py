@@ -15,6 +15,7 @@ from chaoskit.model.history import (
     Delivered,
     Event,
     FaultFired,
+    Inspected,
     LifeContinued,
     LifeEnded,
     LifeStarted,
@@ -143,6 +144,15 @@ class Story:
         fault = Fault(kind, self.last.at_edge(edge), argument)
         self.faults.append(fault)
         return self.add(FaultFired(life=self.life, fault=str(fault)))
+
+    def inspected(
+        self, when: Any = "death", checkpoint_id: int | None = None, **more: Any
+    ) -> "Story":
+        """What is stored is looked at."""
+        number = {"checkpoint_id": checkpoint_id}
+        return self.add(
+            Inspected(life=-1, when=when, after=self.life, **number, **more)
+        )
 
     def continued(self, life: int = 0) -> "Story":
         """A life that was paused goes on, and the story with it."""
