@@ -33,6 +33,7 @@ def test_tools_have_no_complaint(command):
 
 
 SLEEPERS = {
+    "chaoskit/agents/docker/life.py": "an engine that learns of an end gives no sign",
     "chaoskit/agents/family.py": "lets a debugger of the life go first",
     "chaoskit/trial/crew.py": "a supervisor's pause before it starts one again",
     "chaoskit/trial/run.py": "a durable wait of the agent takes its time",
