@@ -13,7 +13,7 @@ from concurrent.futures import Future
 from dataclasses import replace
 
 from chaoskit.campaign.options import Listener, Options, Progress
-from chaoskit.campaign.output import note
+from chaoskit.campaign.output import introduce, keep, note
 from chaoskit.campaign.tally import Cause, Tally
 from chaoskit.checks import Judgement, judge
 from chaoskit.checks.case import NOTHING, Golden
@@ -42,6 +42,7 @@ from chaoskit.pool import Pool
 from chaoskit.trial import Plan, Watching
 
 Pending = Future[Visited]
+NOTHING_STRUCK = "no fault struck anything, so nothing was put to the test"
 
 # A life that was ended at its limit may have hung, or the machine was slow.
 MAY_REST_ON_TIME = frozenset({"progress/ends", "progress/resume-after-done"})
@@ -79,6 +80,7 @@ class Search:
         baseline = Baseline(pair[0].trial, pair[1].trial)
         self._tally.baseline = baseline
         self._golden = Golden.of(baseline.first, baseline.second)
+        introduce(self._options.out, self._loaded, self._golden)
         if self._is_yardstick(baseline):
             self._causes_of_clean_run = frozenset(self._tally.shown)
             views = (_views(pair[0]), _views(pair[1]))
@@ -233,7 +235,7 @@ class Search:
             )
         tested = tally.fired if closure is None else self._searched
         if not tested and not tally.doubts:
-            tally.doubt("no fault struck anything, so nothing was put to the test")
+            tally.doubt(NOTHING_STRUCK)
 
     def _within_limit(self, visits: Iterable[Visit]) -> Iterator[Pending]:
         """Submit visits until the search has run as many trials as it may."""
@@ -275,7 +277,9 @@ class Search:
     def _compare(self, cause: Cause, second: Trial) -> None:
         """Whether a second run of a finding's schedule shows it again."""
         shown = self._tally.shown[cause]
-        findings = self._judge(second).findings
+        judgement = self._judge(second)
+        self._keep(second, judgement)
+        findings = judgement.findings
         again = next((each for each in findings if each.cause == cause), None)
         if again is None:
             self._not_again(cause, shown)
@@ -334,6 +338,7 @@ class Search:
         judgement = self._judge(visited.trial)
         self._tally.add(visited.trial, judgement)
         note(self._options.out, visited.trial, judgement)
+        self._keep(visited.trial, judgement)
         self._hint(visited.trial)
         return visited
 
@@ -369,6 +374,10 @@ class Search:
 
     def _judge(self, trial: Trial) -> Judgement:
         return judge(trial, self._scenario, self._loaded.manifest, self._golden)
+
+    def _keep(self, trial: Trial, judgement: Judgement) -> None:
+        is_held = self._golden is not NOTHING
+        keep(self._options.out, trial, judgement, golden=is_held)
 
     def _tell(self) -> None:
         tally = self._tally

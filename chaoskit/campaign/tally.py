@@ -6,7 +6,7 @@ from dataclasses import dataclass, field, replace
 
 from chaoskit import __version__
 from chaoskit.campaign.options import Options
-from chaoskit.checks import Judgement
+from chaoskit.checks import REQUIREMENTS, Judgement
 from chaoskit.explore.baseline import Baseline
 from chaoskit.explore.closure import Closure
 from chaoskit.loading import Loaded
@@ -14,6 +14,7 @@ from chaoskit.model.address import Address, Operation
 from chaoskit.model.faults import FaultKind
 from chaoskit.model.history import FaultFired, LifeEnded, Wreck
 from chaoskit.model.report import Crossings, Report, Shown
+from chaoskit.model.scenario import PromiseId, Scenario
 from chaoskit.model.schedule import Fault
 from chaoskit.model.trial import SIGKILL, Trial
 from chaoskit.model.verdict import Finding, Severity
@@ -110,6 +111,7 @@ class Tally:
             wrecks=len(self._wrecks) or None,
             states=len(self.closure.states) if self.closure else None,
             depth=self.closure.depth if self.closure else search.depth,
+            endless=self._endless(),
             seconds=round(seconds, 3),
             findings=self._findings(),
             doubts=self.doubts,
@@ -118,7 +120,12 @@ class Tally:
             volatile=tuple(sorted(self.volatile)),
             out=str(options.out),
             overrides=options.overrides,
+            judged=_judged(loaded.scenario),
         )
+
+    def _endless(self) -> str:
+        closure = self.closure
+        return "" if closure is None or closure.ended else closure.why_endless()
 
     def _findings(self) -> tuple[Shown, ...]:
         """The findings in order, one for each cause.
@@ -151,6 +158,11 @@ class Tally:
         reached = set(seen) if self.closure is not None else self._hit
         missed = tuple(address for address in seen if address not in reached)
         return Crossings(len(seen), len(seen) - len(missed), missed)
+
+
+def _judged(scenario: Scenario) -> tuple[str, ...]:
+    promises = scenario.promises or tuple(PromiseId)
+    return tuple(r for r in REQUIREMENTS if r.partition("/")[0] in promises)
 
 
 def _unreal_kills(trial: Trial) -> Iterator[str]:

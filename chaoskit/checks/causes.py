@@ -9,12 +9,8 @@ from dataclasses import replace
 from chaoskit.model.trial import Trial
 from chaoskit.model.verdict import Finding
 
-_BOUGHT_TWICE = (
-    "human/asked-once",
-    "loud/unreadable-kept",
-    "effects/once-across-kill",
-    "progress/not-again",
-)
+# Whoever asks for a turn again makes its calls again; not the other way round.
+_WENT_BACK = "cost/not-asked-again"
 _SAME_CALL = {
     "effects/once-across-kill": "progress/not-again",
     "effects/stable-key": "progress/not-again",
@@ -22,9 +18,12 @@ _SAME_CALL = {
 _SAME_TOOL = {"effects/none-lost": "effects/only-what-was-asked"}
 _SAME_TRIAL: dict[str, tuple[str, ...]] = {
     "answer/same": ("loud/no-silent-success",),
-    "cost/not-asked-again": _BOUGHT_TWICE,
+    "cost/not-asked-again": ("human/asked-once", "loud/unreadable-kept"),
     "effects/none-lost": ("loud/no-silent-success",),
-    "progress/not-again": ("loud/unreadable-kept", "human/asked-once"),
+    "effects/once-across-kill": (_WENT_BACK,),
+    "effects/stable-key": ("effects/distinct-key",),
+    "transcript/right-result": ("effects/distinct-key",),
+    "progress/not-again": ("loud/unreadable-kept", "human/asked-once", _WENT_BACK),
     "loud/no-silent-success": ("progress/resume-after-done",),
     "fence/no-checkpoint": ("fence/no-effect",),
     "fence/no-status": ("fence/no-effect",),

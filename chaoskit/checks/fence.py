@@ -2,7 +2,7 @@
 
 No effect, no checkpoint, no status. A life is old once it was paused and another one
 had the run end meanwhile. What it was about to send when it was stopped lands whatever
-it does (see `takeover`); all that it does after its store could have told it is its own.
+it does (see `takeover`); what it does once its store could have told it is its own.
 """
 
 from collections.abc import Iterator

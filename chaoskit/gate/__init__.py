@@ -26,6 +26,7 @@ The gate may not know agents: whoever builds it hands it `end_life` and `strike`
 does it know services: one that a fault can do something to is the message's `Host`.
 """
 
+from chaoskit.gate.blots import BLOT, Blots, forms
 from chaoskit.gate.door import (
     Census,
     Crossing,
@@ -40,10 +41,11 @@ from chaoskit.gate.door import (
     Whose,
 )
 from chaoskit.gate.names import FreshNames
-from chaoskit.gate.recorder import BLOT, Recorder
+from chaoskit.gate.recorder import Recorder
 
 __all__ = [
     "BLOT",
+    "Blots",
     "Census",
     "Crossing",
     "Dropped",
@@ -57,4 +59,5 @@ __all__ = [
     "Strike",
     "Watch",
     "Whose",
+    "forms",
 ]

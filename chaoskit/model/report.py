@@ -59,9 +59,11 @@ class Report:
 
     ``faults`` counts those that struck, by kind; ``kills`` are those that kill.
     ``wrecks`` counts the different worlds that kills left behind; ``states`` and
-    ``depth`` are the closure's; ``volatile`` are the fields that were found to differ
+    ``depth`` are the closure's, ``endless`` says why it did not end (a doubt);
+    ``volatile`` are the fields that were found to differ
     between any two runs, and so make no world a different one. ``overrides`` are the
-    words of the command line that took the place of what the scenario says.
+    words of the command line that took the place of what the scenario says; ``judged``
+    the requirements that every trial was judged by.
     """
 
     chaoskit: str
@@ -78,6 +80,7 @@ class Report:
     wrecks: int | None = None
     states: int | None = None
     depth: int | None = None
+    endless: str = ""
     seconds: float = 0.0
     findings: tuple[Shown, ...] = ()
     doubts: tuple[str, ...] = ()
@@ -86,6 +89,7 @@ class Report:
     volatile: tuple[str, ...] = ()
     out: str = ""
     overrides: tuple[str, ...] = ()
+    judged: tuple[str, ...] = ()
 
     @property
     def verdict(self) -> Verdict:

@@ -51,6 +51,7 @@ def _finding(shown: Shown) -> JsonValue:
     return {
         "promise": finding.promise,
         "requirement": finding.requirement,
+        "subject": finding.subject,
         "severity": finding.severity.value,
         "message": finding.message,
         "expected": finding.expected,

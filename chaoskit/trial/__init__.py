@@ -11,14 +11,14 @@ from pathlib import Path
 from chaoskit.agents import Launcher
 from chaoskit.gate import Recorder
 from chaoskit.model.visit import Visited
+from chaoskit.trial.blots import blots
 from chaoskit.trial.command import inherited_environment
 from chaoskit.trial.fleet import Fleet
 from chaoskit.trial.plan import Plan, Watching
 from chaoskit.trial.run import Run
 from chaoskit.world import World
-from chaoskit.world.llm import CANARY
 
-__all__ = ["Plan", "Watching", "inherited_environment", "run_trial"]
+__all__ = ["Plan", "Watching", "blots", "inherited_environment", "run_trial"]
 
 
 async def run_trial(
@@ -38,6 +38,6 @@ async def run_trial(
     (folder / "schedule.txt").write_text(f"{schedule}\n", encoding="utf-8")
     # Buffered by the line: what has happened can be read while a life hangs.
     with (folder / "history.jsonl").open("w", 1, encoding="utf-8") as sink:
-        record = Recorder(sink, secret=CANARY)
+        record = Recorder(sink, blots=blots(plan.manifest, plan.scenario))
         kind = Fleet if plan.manifest.processes else Run
         return await kind(plan, world, launcher, folder, record).play()

@@ -11,7 +11,7 @@ from pathlib import Path
 
 from chaoskit.agents import Exit, Launcher
 from chaoskit.agents.output import Output
-from chaoskit.gate import BLOT, Census, FreshNames, Gate, Recorder
+from chaoskit.gate import Census, FreshNames, Gate, Recorder
 from chaoskit.model.address import Address
 from chaoskit.model.faults import FaultKind
 from chaoskit.model.history import Cause, FaultFired, LifeEnded, LifeStarted, RunEnded
@@ -22,13 +22,13 @@ from chaoskit.trial.account import Account
 from chaoskit.trial.command import command
 from chaoskit.trial.company import Company
 from chaoskit.trial.course import Step
+from chaoskit.trial.leaks import Leaks
 from chaoskit.trial.living import Living, News
 from chaoskit.trial.looks import Looks
 from chaoskit.trial.patience import Patience
 from chaoskit.trial.plan import Plan
 from chaoskit.trial.strikes import Strikes, skews
 from chaoskit.world import World
-from chaoskit.world.llm import CANARY
 
 EndLife = Callable[[int, Cause], Awaitable[None]]
 
@@ -65,7 +65,8 @@ class Lives:
         self._clock = launcher.clock() if skews(plan.visit.schedule) else None
         names = self._take_up_origin()
         self.patience = patience or Patience()
-        self._looks = Looks(plan, world, record, names)
+        self._leaks = Leaks(record, names)
+        self._looks = Looks(plan, world, record, names, self._leaks)
         self._account = Account(plan, record, self._looks)
         self.gate = self._gate_with(names, census)
 
@@ -76,6 +77,7 @@ class Lives:
             plan.run,
             said=json.dumps([call.all_args for call in plan.scenario.calls()]),
             patterns=plan.fresh,
+            blots=self.record.blots,
         )
         if origin:
             names.known.update(origin.names)
@@ -111,6 +113,11 @@ class Lives:
                 await self._world.lose_power(last.chosen)
         if self._clock is not None:
             self._clock.set(0)
+
+    @property
+    def newest(self) -> int:
+        """The number of the life that was begun last."""
+        return self._next - 1
 
     def number(self, step: Step) -> int:
         """The number of a new life, which is put on record."""
@@ -201,7 +208,9 @@ class Lives:
         await self.gate.settled(living.number)
         if living.number >= 0:
             self._account.read_log(living.number, living.output, ended=True)
-        living.output.blot(CANARY, BLOT)
+            self._leaks.in_output(living.number, living.output)
+        if self.record.blots is not None:
+            living.output.blot(self.record.blots)
 
     async def end_those_left(self) -> None:
         """The children of lives whose first process was killed alone."""
@@ -224,6 +233,13 @@ class Lives:
         """What a life that still runs, or is stopped, has written until now."""
         await living.process.written()
         self._account.read_log(living.number, living.output)
+
+    async def last_look(self, end: RunEnded) -> None:
+        """What the stores hold once all is over."""
+        if end.outcome == "cut":
+            return
+        with self.patience.held():
+            await self._looks.view(after=self.newest)
 
     async def look_after(self) -> None:
         """See that the world is still there, now that nobody is in it.

@@ -1,6 +1,6 @@
 """What a service is to the rest of chaoskit, and what one that holds state adds."""
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Protocol, runtime_checkable
 
 from pydantic import JsonValue
@@ -44,6 +44,14 @@ class Stateful(Protocol):
 
     async def view(self) -> JsonValue:
         """Its state as JSON, for fingerprints and for people."""
+
+
+@runtime_checkable
+class Searched(Protocol):
+    """A service that holds more than its view shows: bytes of files, say."""
+
+    def holding(self, words: Sequence[bytes]) -> Iterable[str]:
+        """The places that hold one of these words, such as ``file agent.db``."""
 
 
 @runtime_checkable

@@ -204,7 +204,7 @@ def test_what_chaoskit_looks_at_takes_nothing_of_the_time_of_lives(stage, told):
     visited = asyncio.run(played)
     assert visited.trial.ended.outcome == "done"
     assert not [event for event in told(visited) if "by limit" in event]
-    assert stage.service.noted.count(("view", -1)) == 4
+    assert stage.service.noted.count(("view", -1)) == 5
 
 
 def test_a_look_does_not_let_a_life_that_hangs_live_on(stage, told):

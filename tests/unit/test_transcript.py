@@ -1,4 +1,4 @@
-"""`transcript` on hand-written histories: refusals, mixed-up results, what is stored."""
+"""`transcript` on hand-written histories: refusals, mix-ups, what is stored."""
 
 import pytest
 
