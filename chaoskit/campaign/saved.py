@@ -17,7 +17,7 @@ from chaoskit.checks import Judgement
 from chaoskit.checks.case import Golden
 from chaoskit.model.manifest import Manifest
 from chaoskit.model.report import CONTRACT_VERSION
-from chaoskit.model.scenario import Scenario
+from chaoskit.model.scenario import Scenario, Search, Strategy
 from chaoskit.model.trial import Trial
 from chaoskit.report.text import writable
 
@@ -99,11 +99,20 @@ def campaign_text(
             "format": FORMAT,
             "chaoskit": __version__,
             "contract": CONTRACT_VERSION,
-            "scenario": scenario.model_dump(mode="json", by_alias=True),
+            "scenario": _judged(scenario).model_dump(mode="json", by_alias=True),
             "manifest": plain.model_dump(mode="json", by_alias=True),
             "golden": None if golden is None else asdict(golden),
         }
     )
+
+
+def _judged(scenario: Scenario) -> Scenario:
+    """A replay's schedule comes from the command line, and each trial says its own."""
+    search = scenario.search
+    if search.strategy is not Strategy.REPLAY or search.schedules:
+        return scenario
+    plain = Search(seed=search.seed, trials=search.trials)
+    return scenario.model_copy(update={"search": plain})
 
 
 def trial_text(trial: Trial, *, golden: bool) -> str:

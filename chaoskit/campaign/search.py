@@ -27,6 +27,7 @@ from chaoskit.explore.sample import Sample
 from chaoskit.explore.steadiness import Steadiness, Views, steadiness
 from chaoskit.explore.strikes import Strikes
 from chaoskit.explore.sweep import Sweep
+from chaoskit.explore.treadmill import Treadmill
 from chaoskit.loading import Loaded
 from chaoskit.model.address import Operation
 from chaoskit.model.errors import did_you_mean
@@ -182,7 +183,11 @@ class Search:
 
         Closure restores every world, and what a replay names has to fire.
         """
-        if self._scenario.search.strategy not in (Strategy.SWEEP, Strategy.SAMPLE):
+        if self._scenario.search.strategy not in (
+            Strategy.SWEEP,
+            Strategy.TREADMILL,
+            Strategy.SAMPLE,
+        ):
             return
         self._idle = steady.idle
         for operation in steady.mixed:
@@ -198,6 +203,8 @@ class Search:
         match search.strategy:
             case Strategy.SWEEP:
                 return Sweep(strikes, search.depth)
+            case Strategy.TREADMILL:
+                return Treadmill(strikes)
             case Strategy.SAMPLE:
                 return Sample(strikes, search.seed, search.trials)
             case Strategy.REPLAY:

@@ -14,7 +14,7 @@ from chaoskit.model.address import Address, Operation
 from chaoskit.model.faults import FaultKind
 from chaoskit.model.history import FaultFired, LifeEnded, Wreck
 from chaoskit.model.report import Crossings, Report, Shown
-from chaoskit.model.scenario import PromiseId, Scenario
+from chaoskit.model.scenario import PromiseId, Scenario, Strategy
 from chaoskit.model.schedule import Fault
 from chaoskit.model.trial import SIGKILL, Trial
 from chaoskit.model.verdict import Finding, Severity
@@ -107,7 +107,7 @@ class Tally:
             trials=self.trials,
             kills=self.kills,
             faults={kind.value: self.fired[kind] for kind in sorted(self.fired)},
-            crossings=self._crossings(),
+            crossings=self._crossings(search.strategy),
             wrecks=len(self._wrecks) or None,
             states=len(self.closure.states) if self.closure else None,
             depth=self.closure.depth if self.closure else search.depth,
@@ -147,8 +147,11 @@ class Tally:
         known = self.baseline.periodic if self.baseline else frozenset()
         return tuple(sorted(map(str, known | self.late_periodic)))
 
-    def _crossings(self) -> Crossings:
-        """Closure starts a recovery at every edge, by restoring what a kill leaves."""
+    def _crossings(self, strategy: Strategy) -> Crossings:
+        """Closure starts a recovery at every edge, by restoring what a kill leaves.
+
+        On a treadmill it is a later life that comes to most edges.
+        """
         seen = [
             address
             for address in self.seen
@@ -156,8 +159,16 @@ class Tally:
             or at.operation not in self.late_periodic
         ]
         reached = set(seen) if self.closure is not None else self._hit
+        if strategy is Strategy.TREADMILL:
+            places = {_place(address) for address in reached}
+            reached = {address for address in seen if _place(address) in places}
         missed = tuple(address for address in seen if address not in reached)
         return Crossings(len(seen), len(seen) - len(missed), missed)
+
+
+def _place(address: str) -> str:
+    """An address without its life."""
+    return address.partition(":")[2]
 
 
 def _judged(scenario: Scenario) -> tuple[str, ...]:

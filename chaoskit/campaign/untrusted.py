@@ -94,6 +94,8 @@ def _problems(error: ValidationError, text: str, path: Path) -> Iterator[Problem
             yield Problem(str(path), line, None, "$", found, f"JSON: {why}")
             continue
         wanted = str(each["msg"]).replace("Input should be ", "")
+        if each["type"] == "extra_forbidden":
+            wanted = "a key that this version of chaoskit knows"
         hint = None
         if each["loc"] == ("format",):
             hint = "it was saved by another version of chaoskit"

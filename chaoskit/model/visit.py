@@ -2,20 +2,36 @@
 
 from dataclasses import dataclass, field
 
+from chaoskit.model.address import Operation
+from chaoskit.model.faults import Wanted
 from chaoskit.model.schedule import Schedule
 from chaoskit.model.state import WorldState
 from chaoskit.model.trial import Trial
 
 
 @dataclass(frozen=True)
+class Tread:
+    """That each life is ended by a fault where it comes to a place that is new.
+
+    See `chaoskit.explore.treadmill`. Of the ``periodic`` operations a life is ended at
+    the first one only.
+    """
+
+    fault: Wanted
+    periodic: frozenset[Operation] = frozenset()
+
+
+@dataclass(frozen=True)
 class Visit:
     """One trial to run: a schedule from a fresh world, or one recovery of a state.
 
-    A recovery starts the next life in ``origin`` and needs no schedule.
+    A recovery starts the next life in ``origin`` and needs no schedule. With a
+    ``tread`` the schedule is what comes of it.
     """
 
     schedule: Schedule = field(default_factory=Schedule)
     origin: WorldState | None = None
+    tread: Tread | None = None
 
 
 @dataclass(frozen=True)

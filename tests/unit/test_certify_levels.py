@@ -1,10 +1,12 @@
 """Which level follows from what was shown, both ways; and the frozen revision."""
 
+import json
 from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
+from chaoskit.campaign.search import NOTHING_STRUCK
 from chaoskit.certify import revision as revisions
 from chaoskit.certify.derive import can_vary, derived
 from chaoskit.certify.known import is_known, load_known, passed
@@ -16,12 +18,18 @@ from chaoskit.certify.levels import (
     Stop,
     standing,
 )
+from chaoskit.certify.observed import chased, inside_replies, operations
+from chaoskit.certify.run import outcome
 from chaoskit.certify.scenario_set import flaws, not_for, tags_tried, unseen
 from chaoskit.checks import CHECKS, REQUIREMENTS
 from chaoskit.model.errors import InputError
+from chaoskit.model.faults import FaultKind
+from chaoskit.model.history import to_line
 from chaoskit.model.manifest import Manifest
-from chaoskit.model.report import CONTRACT_VERSION
-from chaoskit.model.verdict import Severity
+from chaoskit.model.report import CONTRACT_VERSION, Crossings, Report, Shown
+from chaoskit.model.schedule import Schedule
+from chaoskit.model.trial import Trial
+from chaoskit.model.verdict import Finding, Severity
 
 REVISION = revisions.load()
 RELEASED: dict[str, str] = {}
@@ -389,3 +397,92 @@ def test_a_wrong_entry_is_told_with_its_line(tmp_path, text, said):
 
 def test_an_unknown_requirement_is_a_must():
     assert REVISION.severity("of/no-revision") is Severity.MUST
+
+
+# --- what a campaign's report says ---------------------------------------------------
+
+
+def report(**more):
+    fields = {
+        "chaoskit": "0",
+        "scenario": "pay",
+        "scenario_path": "out/pay.yaml",
+        "agent": "tiny",
+        "store": "redis",
+        "seed": 0,
+        "strategy": "sweep",
+        "overrides": ("--agent", "a.yaml"),
+    }
+    return Report(**{**fields, **more})
+
+
+def test_a_finding_keeps_its_way_to_replay_and_no_run_s_own_id():
+    """Or the certificate would differ each time."""
+    finding = Finding("effects", TWICE, "run-0a1b2c3d paid twice.", 1, 2)
+    schedule = Schedule.parse("kill@0:tools.pay[o-1]#1:after")
+    found = outcome(
+        "pay", campaign("kill"), report(findings=(Shown(finding, schedule, "0007"),))
+    )
+    (breach,) = found.breaches
+    assert breach.message == "{run} paid twice."
+    assert breach.replay == (
+        f"chaoskit replay out/pay.yaml '{schedule}' --agent a.yaml"
+    )
+
+
+def test_a_crossing_that_was_not_struck_is_a_doubt():
+    missed = Crossings(3, 2, ("0:llm.chat#1:after",))
+    (doubt,) = outcome("pay", campaign("kill"), report(crossings=missed)).doubts
+    assert "1 crossings were not hit, such as 0:llm.chat#1:after" in doubt
+    assert outcome("pay", campaign("treadmill"), report(crossings=missed)).doubts == ()
+
+
+def test_only_a_closure_may_end_at_its_depth():
+    """And only by that: whatever else is in doubt about it stays."""
+    endless = report(endless="it did not end", doubts=("it did not end", "more"))
+    assert outcome("pay", campaign("closure"), endless).doubts == ("more",)
+    assert len(outcome("pay", campaign("pairs"), endless).doubts) == 2
+
+
+def test_fault_free_runs_need_no_fault():
+    clean = report(doubts=(NOTHING_STRUCK, "it does not repeat"))
+    assert outcome("pay", campaign("clean"), clean).doubts == ("it does not repeat",)
+    assert len(outcome("pay", campaign("kill"), clean).doubts) == 2
+
+
+# --- what was left in a campaign's folder --------------------------------------------
+
+
+def leave(out: Path, trial: str, schedule: str, *events) -> None:
+    folder = out / "trials" / trial
+    folder.mkdir(parents=True)
+    lines = (to_line(event) + "\n" for event in events)
+    (folder / "history.jsonl").write_text("".join(lines))
+    with (out / "trials.jsonl").open("a") as journal:
+        journal.write(json.dumps({"trial": trial, "schedule": schedule}) + "\n")
+
+
+def test_a_kill_chases_what_struck(told, tmp_path):
+    """At the crossing that came next, whichever life had it; not at a heartbeat."""
+    struck = told().cross("redis", "set", "a").struck(FaultKind.ROLLBACK)
+    schedule = str(struck.trial().schedule)
+    story = struck.cross("redis", "pexpire", "b").cross("llm", "chat").done()
+    leave(tmp_path, "0001", schedule, *story.trial().history)
+    leave(tmp_path, "0002", "", *told().done().trial().history)
+    (found,) = chased(tmp_path, ["redis.pexpire[b]"])
+    assert str(found) == f"{schedule} + kill@0:llm.chat#1:before"
+
+
+def test_a_kill_lands_between_all_pieces_of_a_streamed_reply(told):
+    story = told().cross("redis", "set", "a").cross("llm", "chat")
+    events = list(story.done().trial().history)
+    last = max(
+        n for n, e in enumerate(events) if getattr(e, "address", "")[2:5] == "llm"
+    )
+    events[last] = events[last].model_copy(update={"pieces": 3})
+    trial = Trial("0001", "", Schedule(), tuple(events))
+    assert [str(each) for each in inside_replies(trial)] == [
+        "kill@0:llm.chat#1:part:1",
+        "kill@0:llm.chat#1:part:2",
+    ]
+    assert set(operations(trial)) == {("redis", "set"), ("llm", "chat")}
