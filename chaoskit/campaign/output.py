@@ -17,6 +17,7 @@ from pathlib import Path
 from chaoskit.campaign.saved import (
     CAMPAIGN,
     HISTORY,
+    MARK,
     REPORT,
     TRIAL,
     TRIALS,
@@ -34,7 +35,6 @@ from chaoskit.model.report import Report
 from chaoskit.model.trial import Trial
 from chaoskit.report import as_html, as_json, as_junit, as_text
 
-_MARK = ".chaoskit"
 NO_BLOTS = Blots({})
 
 
@@ -77,13 +77,13 @@ def full_disk_is_told(out: Path) -> Iterator[None]:
 
 def _claim(out: Path) -> int:
     foreign = out.exists() and (not out.is_dir() or any(out.iterdir()))
-    if foreign and not (out / _MARK).exists():
+    if foreign and not (out / MARK).exists():
         raise OutputError(
             f"{out} exists and was not written by chaoskit; "
             "name another folder with --out, or remove it"
         )
     out.mkdir(parents=True, exist_ok=True)
-    mark = os.open(out / _MARK, os.O_RDWR | os.O_CREAT, 0o644)
+    mark = os.open(out / MARK, os.O_RDWR | os.O_CREAT, 0o644)
     try:
         fcntl.flock(mark, fcntl.LOCK_EX | fcntl.LOCK_NB)
         _empty(out)
@@ -105,7 +105,7 @@ def _empty(out: Path) -> None:
     for entry in out.iterdir():
         if entry.is_dir() and not entry.is_symlink():
             shutil.rmtree(entry)
-        elif entry.name != _MARK:
+        elif entry.name != MARK:
             entry.unlink()
 
 

@@ -27,7 +27,6 @@ from chaoskit.model.history import Crossed, Event, FaultFired, from_line
 from chaoskit.model.schedule import Fault, Schedule
 from chaoskit.model.trial import Trial
 
-MARK = ".chaoskit"
 _EVENT_KINDS = "an event of a history (see chaoskit doc contract)"
 _AGAIN = "run the campaign again; what it leaves then can be judged again"
 
@@ -120,7 +119,7 @@ def _held(root: Path) -> Iterator[None]:
     """Keep campaigns from writing to it; one that was copied may have no mark."""
     mark = None
     with suppress(OSError):
-        mark = os.open(root / MARK, ONLY_FILES)
+        mark = os.open(root / saved.MARK, ONLY_FILES)
     try:
         if mark is not None:
             fcntl.flock(mark, fcntl.LOCK_SH | fcntl.LOCK_NB)

@@ -25,6 +25,8 @@ FORMAT = 1
 """Rises when what is written changes so that an older chaoskit cannot read it."""
 CAMPAIGN, TRIAL, VERDICT = "campaign.json", "trial.json", "verdict.json"
 HISTORY, REPORT, TRIALS = "history.jsonl", "report.json", "trials"
+MARK = ".chaoskit"
+"""Shows that a folder is a campaign's; locked while one writes to it."""
 ENV_BLOT = "[not saved]"
 """Stands for each value of the manifest's `env`: no verdict rests on one."""
 

@@ -27,7 +27,7 @@ from chaoskit.explore.sample import Sample
 from chaoskit.explore.steadiness import Steadiness, Views, steadiness
 from chaoskit.explore.strikes import Strikes
 from chaoskit.explore.sweep import Sweep
-from chaoskit.explore.treadmill import Treadmill
+from chaoskit.explore.treadmill import Treadmill, so_far
 from chaoskit.loading import Loaded
 from chaoskit.model.address import Operation
 from chaoskit.model.errors import did_you_mean
@@ -141,7 +141,7 @@ class Search:
         strategy = self._scenario.search.strategy
         if strategy is not Strategy.REPLAY:
             self._doubt_powerloss()
-        if strategy in (Strategy.REPLAY, Strategy.CLOSURE):
+        if strategy in (Strategy.REPLAY, Strategy.CLOSURE, Strategy.TREADMILL):
             self._tally.seen = tuple(map(str, baseline.targets))
             return
         strikes = self._strikes.at(baseline.first, baseline.targets)
@@ -204,7 +204,8 @@ class Search:
             case Strategy.SWEEP:
                 return Sweep(strikes, search.depth)
             case Strategy.TREADMILL:
-                return Treadmill(strikes)
+                self._tally.treadmill = Treadmill(self._scenario.wanted)
+                return self._tally.treadmill
             case Strategy.SAMPLE:
                 return Sample(strikes, search.seed, search.trials)
             case Strategy.REPLAY:
@@ -223,7 +224,18 @@ class Search:
         while queue:
             visited = self._without_broken_worlds(self._take(queue.popleft()))
             queue.extend(self._within_limit(explorer.after(visited)))
+        for pending in [*self._within_limit(self._shorter())]:
+            self._take(pending)
         self._weigh()
+
+    def _shorter(self) -> Iterator[Visit]:
+        """What a treadmill has found, with no kill that came after it."""
+        mill = self._tally.treadmill
+        trials = {trial.name: trial for trial in mill.walked} if mill else {}
+        found = (each for each in self._tally.shown.values() if each.trial in trials)
+        cut = (so_far(trials[each.trial], each.finding) for each in found)
+        known = {trial.schedule for trial in trials.values()}
+        yield from (Visit(each) for each in dict.fromkeys(cut) if each not in known)
 
     def _weigh(self) -> None:
         """What the search as a whole gives reason to doubt."""
@@ -235,6 +247,9 @@ class Search:
             )
         if closure is not None and not closure.ended:
             tally.doubt(closure.why_endless())
+        if tally.treadmill is not None and not tally.is_failed:
+            for reason in tally.treadmill.why_short():
+                tally.doubt(reason)
         if self._beyond:
             tally.note(
                 f"{self._beyond} worlds in which a promise was already broken were not "

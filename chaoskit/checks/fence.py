@@ -8,7 +8,9 @@ it does (see `takeover`); what it does once its store could have told it is its 
 from collections.abc import Iterator
 from dataclasses import dataclass
 
+from chaoskit.checks import stored
 from chaoskit.checks.case import Case
+from chaoskit.checks.losses import Losses
 from chaoskit.checks.script import Script
 from chaoskit.checks.takeover import sent_unaware
 from chaoskit.model.calls import spoken
@@ -42,7 +44,9 @@ class _Old:
 
 
 def check(case: Case) -> Iterator[Finding]:
-    """Judge what each old life still did."""
+    """Judge what each old life still did; one whose store has forgotten cannot know."""
+    if Losses.of(case.trial, case.scenario):
+        return
     for old in _old_lives(case.trial):
         yield from _effects(case, old)
         yield from _changes(case.trial, old)
@@ -95,8 +99,14 @@ def _changes(trial: Trial, old: _Old) -> Iterator[Finding]:
     was, now = before[-1], after[0]
     if was.status != now.status and None not in (was.status, now.status):
         yield _changed(trial, old, "no-status", "status", was, now)
-    elif (was.checkpoint_id, was.transcript) != (now.checkpoint_id, now.transcript):
+    elif was.checkpoint_id != now.checkpoint_id or _rewritten(was, now):
         yield _changed(trial, old, "no-checkpoint", "checkpoint_id", was, now)
+
+
+def _rewritten(was: Inspected, now: Inspected) -> bool:
+    """Whether what was said differs; ids and times may be new at each reading."""
+    one, other = stored.said(was.transcript), stored.said(now.transcript)
+    return None not in (one, other) and one != other
 
 
 def _changed(

@@ -7,14 +7,25 @@ up, where the agent promises that.
 
 from collections import Counter
 from collections.abc import Iterator
+from dataclasses import dataclass, field
+
+from pydantic import JsonValue
 
 from chaoskit.checks.case import Case
+from chaoskit.checks.doubt import answered
 from chaoskit.checks.losses import Losses
-from chaoskit.checks.script import asked_turns
 from chaoskit.model.faults import FaultKind
-from chaoskit.model.history import Asked, FaultFired, LifeEnded, Logged
+from chaoskit.model.history import (
+    Asked,
+    Event,
+    FaultFired,
+    Inspected,
+    LifeEnded,
+    Logged,
+)
 from chaoskit.model.schedule import Fault
-from chaoskit.model.services import EFFECTS
+from chaoskit.model.services import EFFECTS, STORES
+from chaoskit.model.trial import Trial
 from chaoskit.model.verdict import Finding
 
 PROMISE = "loud"
@@ -39,19 +50,27 @@ def check(case: Case) -> Iterator[Finding]:
 
 
 def _silent_success(case: Case) -> Iterator[Finding]:
-    """The model had more to say: how much, the fault-free runs tell."""
-    trial, last = case.trial, case.golden.last_turn
-    asked = [e.turn for e in asked_turns(trial.history) if e.life not in trial.again]
-    if trial.ended.outcome != "done" or last is None or not asked or max(asked) >= last:
+    """The model had more to say: how much, the fault-free runs tell.
+
+    A reply that was lost on its way has said nothing. Whoever asks once more past the
+    end of the script need not do that every time.
+    """
+    trial, usual = case.trial, case.golden.last_turn
+    if trial.ended.outcome != "done" or usual is None:
         return
+    heard = [e.turn for e in answered(trial, trial.ended) if e.life not in trial.again]
+    reached = max(heard, default=-1)
+    last = min(usual, len(case.scenario.llm.script) - 1)
+    if reached >= last:
+        return
+    how_far = f"was heard up to turn {reached} only" if heard else "was never heard"
     yield Finding(
         PROMISE,
         "loud/no-silent-success",
-        f"The run says it is done, and the model was asked up to turn {max(asked)} "
-        f"only; without a fault it is asked up to turn {last}. Work that is left is "
-        "no success.",
+        f"The run says it is done, and the model {how_far}; without a fault it is "
+        f"heard up to turn {last}. Work that is left is no success.",
         expected=f"done after turn {last}",
-        observed=f"done after turn {max(asked)}",
+        observed=f"done after turn {reached}" if heard else "done",
         events=(trial.ended.seq,),
     )
 
@@ -62,8 +81,8 @@ def _without_a_word(case: Case) -> Iterator[Finding]:
     if trial.ended.outcome != "failed" or trial.is_fleet:
         return
     ends = [end for end in trial.of(LifeEnded) if end.ending == "failed"]
-    if not ends or ends[-1].tail:
-        return
+    if not ends or ends[-1].tail or ends[-1].cause == "fault":
+        return  # of a life that a fault ended no words are kept
     logged = any(line.life == ends[-1].life for line in trial.of(Logged))
     if not logged:
         yield Finding(
@@ -78,65 +97,138 @@ def _without_a_word(case: Case) -> Iterator[Finding]:
 
 
 def _taken_for_a_first_run(case: Case) -> Iterator[Finding]:
-    """After a torn write a life begins the conversation anew, as if nothing was there.
+    """A life begins the conversation anew, as if nothing was there.
 
     Only where a result had come to the model before: until then a first checkpoint may
     rightly be missing.
     """
-    trial = case.trial
+    trial, known = case.trial, _Known(case.manifest.log.checkpoint_id)
     if Losses.of(trial, case.scenario):
         return
-    torn: FaultFired | None = None
-    got_further = False
+    damage: list[FaultFired] = []
     for event in trial.history:
         match event:
-            case FaultFired() if Fault.parse(event.fault).kind is FaultKind.TEAR:
-                is_store = Fault.parse(event.fault).at.operation.service not in _TALK
-                torn = event if got_further and is_store else torn
-            case Asked(problem=None, turn=0) if torn is not None:
-                if event.life > torn.life and not event.carried:
-                    yield _begun_anew(case, torn, event)
-                    return
-            case Asked(problem=None):
-                got_further |= bool(event.carried)
+            case FaultFired() if _damages(Fault.parse(event.fault)) and known.progress:
+                damage.append(event)
+            case Asked(problem=None, turn=0) if not event.carried:
+                for fired in damage:
+                    if _meets(fired, event, known):
+                        yield _begun_anew(case, fired, event)
+                        return
+        known.take(event)
 
 
-_TALK = frozenset({"llm", *EFFECTS})
+@dataclass
+class _Known:
+    """What was known of a run: the results that the model had, and checkpoints."""
+
+    number: str
+    progress: bool = False
+    durable: bool = False
+    further: set[int] = field(default_factory=set)
+    """The lives that have shown that they know of results."""
+
+    def take(self, event: Event) -> None:
+        match event:
+            case Asked(problem=None) if event.carried:
+                self.progress = True
+                self.further.add(event.life)
+            case Logged():
+                self._see(event.entry.get(self.number))
+            case Inspected():
+                self._see(event.checkpoint_id)
+
+    def _see(self, number: JsonValue) -> None:
+        self.durable |= isinstance(number, int) and number > 0
 
 
-def _begun_anew(case: Case, torn: FaultFired, asked: Asked) -> Finding:
+def _damages(fault: Fault) -> bool:
+    """Whether the store, or what is read of it, is not whole because of a fault."""
+    is_torn = fault.kind is FaultKind.TEAR
+    return fault.at.operation.service in STORES and (
+        is_torn or fault.spoils_its_message
+    )
+
+
+def _meets(fired: FaultFired, asked: Asked, known: _Known) -> bool:
+    """Whether a life that begins anew had to do with what a fault had damaged.
+
+    A write to a file that was torn is found by those that come after. Any other message
+    is spoilt for its own life alone, and then it must be sure that there was something
+    to read.
+    """
+    if Fault.parse(fired.fault).ends_its_life:
+        return asked.life > fired.life
+    is_its_own = asked.life == fired.life and asked.life not in known.further
+    return is_its_own and known.durable
+
+
+def _begun_anew(case: Case, fired: FaultFired, asked: Asked) -> Finding:
+    is_torn = Fault.parse(fired.fault).kind is FaultKind.TEAR
+    what = "was torn" if is_torn else "was not answered well"
     return Finding(
         PROMISE,
         "loud/unreadable-kept",
-        f"A write was torn ({torn.fault}), and {case.trial.spoken(asked.life)} began "
-        "the run anew, as if it were the first: a checkpoint that cannot be read is "
-        "not a missing one. It has to be kept, and said.",
+        f"A message to the store {what} ({fired.fault}), and "
+        f"{case.trial.spoken(asked.life)} began the run anew, as if it were the first: "
+        "a checkpoint that cannot be read is not a missing one. It has to be kept, and "
+        "said.",
         expected="the checkpoint before it, or a run that fails with a reason",
         observed="turn 0, with nothing before it",
-        events=(torn.seq, asked.seq),
+        events=(fired.seq, asked.seq),
     )
 
 
 def _never_gives_up(case: Case) -> Iterator[Finding]:
-    limit, trial = case.manifest.contract.max_attempts, case.trial
-    died = {end.life for end in trial.of(LifeEnded) if end.ending == "died"}
-    fired = [(event, Fault.parse(event.fault)) for event in trial.of(FaultFired)]
-    tries = Counter(
-        str(fault.at.operation)
-        for event, fault in fired
-        if event.life in died and fault.at.operation.service in _TALK
+    """A call is an operation at one turn: the next turn may make it once more."""
+    limit = case.manifest.contract.max_attempts
+    if limit is None or Losses.of(case.trial, case.scenario):
+        return
+    tries: Counter[tuple[str, int]] = Counter()
+    told: set[str] = set()
+    for fired, turn in _deaths(case.trial):
+        call = str(Fault.parse(fired.fault).at.operation)
+        tries[call, turn] += 1
+        if tries[call, turn] > limit and call not in told:
+            told.add(call)
+            yield _tried_again(call, tries[call, turn], limit, fired)
+
+
+def _deaths(trial: Trial) -> Iterator[tuple[FaultFired, int]]:
+    """The faults at calls of which lives died, each with the turn of the call.
+
+    A life that asks the model asks for its own newest turn; one that calls a tool may
+    have been told of the call by an earlier life.
+    """
+    turns: dict[int, int] = {}
+    newest: dict[int, FaultFired] = {}
+    for event in trial.history:
+        match event:
+            case Asked(problem=None):
+                turns[event.life] = event.turn
+            case FaultFired():
+                newest[event.life] = event
+            case LifeEnded(ending="died") if event.life in newest:
+                fired = newest[event.life]
+                fault = Fault.parse(fired.fault)
+                known = [turns.get(event.life, -1)]
+                if fault.at.operation.service in EFFECTS:
+                    known = [-1, *turns.values()]
+                elif fault.at.operation.service != "llm":
+                    continue
+                if fault.ends_its_life or event.cause == "itself":
+                    yield fired, max(known)
+
+
+def _tried_again(call: str, count: int, limit: int, fired: FaultFired) -> Finding:
+    return Finding(
+        PROMISE,
+        "loud/gives-up",
+        f"{count} lives died at {call}, and the agent says that it gives a run up "
+        f"after {limit}: a call that kills its agent takes everything with it until "
+        "somebody gives it up.",
+        expected=f"failed after {limit} deaths",
+        observed=f"{count} deaths",
+        subject=call,
+        events=(fired.seq,),
     )
-    for call, count in tries.items():
-        if limit is not None and count > limit:
-            last = [e for e, f in fired if str(f.at.operation) == call][-1]
-            yield Finding(
-                PROMISE,
-                "loud/gives-up",
-                f"{count} lives died at {call}, and the agent says that it gives a run "
-                f"up after {limit}: a call that kills its agent takes everything with "
-                "it until somebody gives it up.",
-                expected=f"failed after {limit} deaths",
-                observed=f"{count} deaths",
-                subject=call,
-                events=(last.seq,),
-            )

@@ -23,7 +23,7 @@ def unpaired(transcript: JsonValue) -> str:
         return ""
     open_calls: list[str] = []
     known: set[str] = set()
-    for mark in _marks(transcript):
+    for mark in marks(transcript):
         if mark.kind == "call":
             open_calls.append(mark.identity)
             known.add(mark.identity)
@@ -38,7 +38,8 @@ def unpaired(transcript: JsonValue) -> str:
     return ""
 
 
-def _marks(transcript: Iterable[object]) -> Iterator[Mark]:
+def marks(transcript: Iterable[object]) -> Iterator[Mark]:
+    """Calls, results and words, in order; nothing of what is not understood."""
     for entry in transcript:
         if isinstance(entry, dict):
             yield from _of_entry(entry)

@@ -1,40 +1,49 @@
-"""Where each life of a treadmill ends: at the first crossing that is new to the run.
+"""Where each life of a treadmill ends: where it comes to a crossing that is still due.
 
-A place is a crossing (operation, number in its life, edge) together with what the run
-had achieved when that life began: which effects were applied (once, or more often),
-which results the model had been told, which answers were brought. So a life that begins
-after some progress is ended at its first crossing again, in what has become of the
-world; and nothing that a store holds makes a place new, so that an agent which counts
-its lives there is ended no more often than another.
+Due are the crossings of the fault-free run, once each. In a later life the same one has
+another address; its *role* in the run is the same: it does the same to the same, at the
+same edge, when the model has been told the same results.
+
+A life that begins in the wreck that another one began in does at first what that one
+did, the same roles included, and is ended one crossing later. An agent that counts its
+lives in its store begins in a new wreck each time: it is ended no more often than there
+are crossings due, and comes to its end all the same.
 """
 
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 
 from chaoskit.model.address import Address
-from chaoskit.model.calls import identity
-from chaoskit.model.history import Applied, Asked, Event, LifeStarted
+from chaoskit.model.calls import Identity, identity
+from chaoskit.model.history import (
+    Applied,
+    Asked,
+    Crossed,
+    Event,
+    FaultFired,
+    LifeStarted,
+    Wreck,
+)
 from chaoskit.model.schedule import Fault
-from chaoskit.model.visit import Tread
+from chaoskit.model.visit import Role, Tread
 
-KILLS_MAX = 2000
-"""So many kills one run is given; an agent that does not move on has had enough."""
-TIMES_TOLD_APART_MAX = 2
-"""That a call was applied again is news; that it was a third time is none."""
-
-Fact = tuple[object, ...]
+Beginning = tuple[str, int, int]
+"""The wreck in which a life begins, and how many effects and answers there were."""
+Place = tuple[Beginning, str]
 
 
 @dataclass
-class Progress:
-    """What a run has achieved, read off a history that may still grow."""
+class Course:
+    """How far a run has come, read off a history that may still grow."""
 
     events: Sequence[Event]
-    facts: set[Fact] = field(default_factory=set)
-    told: set[str] = field(default_factory=set)
+    told: frozenset[str] = frozenset()
+    wreck: str = ""
     _read: int = 0
-    _applied: Counter[Fact] = field(default_factory=Counter)
+    _applied: set[Identity] = field(default_factory=set)
+    _answers: set[str] = field(default_factory=set)
+    _first_wreck: str | None = None
 
     def read(self, end: int | None = None) -> None:
         """Take in what has happened since the last time, or up to an event."""
@@ -44,41 +53,62 @@ class Progress:
         self._read = max(self._read, end)
 
     def _take(self, event: Event) -> None:
-        if isinstance(event, Applied) and event.first:
-            call = identity(event)
-            self._applied[call] += 1
-            times = min(self._applied[call], TIMES_TOLD_APART_MAX)
-            self.facts.add(("applied", *call, times))
-        elif isinstance(event, Asked):
-            self.told.update(event.carried)
-            self.facts.update(("told", each) for each in event.carried)
-        elif isinstance(event, LifeStarted) and event.answer is not None:
-            self.facts.add(("answered", event.answer))
+        match event:
+            case Asked():
+                self.told |= set(event.carried)
+            case Applied():
+                self._applied.add(identity(event))
+            case LifeStarted() if event.answer is not None:
+                self._answers.add(event.answer)
+            case Wreck():
+                # The first life dies at its first crossing, and leaves what it found.
+                self._first_wreck = self._first_wreck or event.state
+                self.wreck = "" if event.state == self._first_wreck else event.state
+
+    @property
+    def now(self) -> Beginning:
+        """Where a life would begin now."""
+        return self.wreck, len(self._applied), len(self._answers)
+
+    def role(self, address: Address) -> Role:
+        """What a crossing does that comes up now."""
+        return str(address.operation), str(address.edge), self.told
 
 
 class Steps:
     """Decides, while one trial runs, where each of its lives ends."""
 
     def __init__(self, tread: Tread, events: Sequence[Event]) -> None:
-        self._tread = tread
-        self._progress = Progress(events)
-        self._began_with: dict[int | None, int] = {}
-        self._trodden: set[tuple[int, str]] = set()
+        self._fault = tread.fault
+        self._due = Counter(tread.due)
+        self._course = Course(events)
+        self._began: dict[int | None, Beginning] = {}
+        self._trodden: set[Place] = set()
 
     def __call__(self, address: Address) -> Fault | None:
         """The fault that strikes at a crossing that has come up, if one does."""
-        place = self._achieved(address.life), address.point
-        is_beat = address.nth > 1 and address.operation in self._tread.periodic
-        if is_beat or place in self._trodden or len(self._trodden) == KILLS_MAX:
+        self._course.read()
+        place = self._began.setdefault(address.life, self._course.now), address.point
+        role = self._course.role(address)
+        if place in self._trodden or not self._due[role]:
             return None
         self._trodden.add(place)
-        kind, argument = self._tread.fault
+        self._due[role] -= 1
+        kind, argument = self._fault
         return Fault(kind, address, argument)
 
-    def _achieved(self, life: int | None) -> int:
-        """How much had been achieved when a life was first heard of.
 
-        Facts are only ever added, so their number tells which there are.
-        """
-        self._progress.read()
-        return self._began_with.setdefault(life, len(self._progress.facts))
+def roles(
+    history: Sequence[Event], kind: type[Crossed] | type[FaultFired] = Crossed
+) -> Iterator[tuple[Address, Role]]:
+    """The addresses of a history's crossings, or faults, each with its role."""
+    course = Course(history)
+    for place, event in enumerate(history):
+        if isinstance(event, kind):
+            course.read(place)
+            at = _address(event)
+            yield at, course.role(at)
+
+
+def _address(event: Crossed | FaultFired) -> Address:
+    return event.at if isinstance(event, Crossed) else Fault.parse(event.fault).at

@@ -1,72 +1,90 @@
 """Treadmill: one run that is killed at every crossing, each life a step further.
 
-Each life ends at its first crossing at which none has ended before; so the lives of the
-one run creep on until it is over, and in the end it was killed at every crossing that
-it has, those of its recoveries too. Two crossings are the same if they differ in the
-life alone and the run had come equally far: asked for no further turn, and had no
-further effect done.
+A life repeats what the one before it did, is killed one crossing later, and so on: the
+run creeps on, until a life comes to nothing that is due before it is done. What is due,
+`steps` says.
 
-What a life crosses depends on how those before it ended. So the schedule is found step
-by step: each trial repeats the one before it and shows where the next life is to be
-struck. The last of them is the treadmill whole.
+Where a life ends cannot be known in advance: what it does depends on how those before
+it ended. A trial for each step, with all the steps before it, would run a number of
+lives that grows with the square of the run's length. So it is decided at the gate,
+crossing by crossing, in one trial; and what comes of it is a trial like any other, with
+a schedule that names each kill and can be replayed.
+
+The idea is that of Restate's tests in which a handler suspends wherever it can.
 """
 
-from collections.abc import Iterator
-from dataclasses import replace
+from collections import Counter
+from collections.abc import Iterator, Sequence
+from functools import cached_property
 
 from chaoskit.explore.baseline import Baseline
-from chaoskit.explore.strikes import Strikes
-from chaoskit.explore.sweep import following
-from chaoskit.model.address import Address
-from chaoskit.model.history import Applied, Asked, Crossed, FaultFired
+from chaoskit.explore.steps import roles
+from chaoskit.model.fault_table import AGENT
+from chaoskit.model.faults import Wanted
+from chaoskit.model.history import FaultFired
 from chaoskit.model.schedule import Fault, Schedule
 from chaoskit.model.trial import Trial
-from chaoskit.model.visit import Visit, Visited
-
-Place = tuple[Address, int, int]
-"""A crossing without its life, the furthest turn until then, and the effects done."""
+from chaoskit.model.verdict import Finding
+from chaoskit.model.visit import Role, Tread, Visit, Visited
 
 
 class Treadmill:
-    """See the module's docstring."""
+    """See the module's docstring; one run for each fault that is wanted."""
 
-    def __init__(self, strikes: Strikes) -> None:
-        self.strikes = strikes
+    def __init__(self, wanted: Sequence[Wanted]) -> None:
+        self.wanted = tuple(wanted)
+        self.walked: list[Trial] = []
 
     def first(self, baseline: Baseline) -> Iterator[Visit]:
-        """A fault at the first crossing."""
+        """A run for each of the faults, and for each argument that it may have."""
         self._baseline = baseline
-        yield from self._step(Schedule(), baseline.first, baseline.targets)
+        due = tuple(role for _, role in self._due)
+        for kind, argument in self.wanted:
+            for each in (argument,) if argument else AGENT[kind].arguments or (None,):
+                yield Visit(tread=Tread(Wanted(kind, each), due))
 
     def after(self, visited: Visited) -> Iterator[Visit]:
-        """The same, and one fault more: at the first crossing that is new."""
-        trial = visited.trial
-        if not trial.unfired:
-            new = _new(trial, following(trial, self._baseline))
-            yield from self._step(visited.visit.schedule, trial, new)
+        """Nothing follows; what came of it is remembered."""
+        self.walked.append(visited.trial)
+        return iter(())
 
-    def _step(
-        self, schedule: Schedule, trial: Trial, targets: tuple[Address, ...]
-    ) -> Iterator[Visit]:
-        fault = next(iter(self.strikes.at(trial, targets)), None)
-        if fault is not None:
-            yield Visit(schedule.then(fault))
+    @property
+    def reached(self) -> frozenset[str]:
+        """The crossings of the fault-free run that were struck, in whichever life."""
+        return frozenset(at for trial in self.walked for at in self._reached_in(trial))
+
+    def _reached_in(self, trial: Trial) -> Iterator[str]:
+        struck = Counter(role for _, role in roles(trial.history, FaultFired))
+        for address, role in self._due:
+            if struck[role]:
+                struck[role] -= 1
+                yield address
+
+    @cached_property
+    def _due(self) -> tuple[tuple[str, Role], ...]:
+        targets = set(map(str, self._baseline.targets))
+        found = roles(self._baseline.first.history)
+        return tuple((str(at), role) for at, role in found if str(at) in targets)
+
+    def why_short(self) -> Iterator[str]:
+        """In words: which runs did not come to where the fault-free run did."""
+        goal = self._baseline.first.ended.outcome
+        for trial in self.walked:
+            end = trial.ended
+            if end.outcome != goal:
+                why = f" ({end.reason})" if end.reason else ""
+                yield (
+                    "the treadmill did not come to the end of the run: after "
+                    f"{len(trial.struck)} kills it was {end.outcome}{why}, in trial "
+                    f"{trial.name}"
+                )
 
 
-def _new(trial: Trial, targets: tuple[Address, ...]) -> tuple[Address, ...]:
-    """The targets at which no life has ended."""
-    struck: set[Place] = set()
-    places: dict[Address, Place] = {}
-    turn = effects = 0
-    for event in trial.history:
-        match event:
-            case Asked(problem=None):
-                turn = max(turn, event.turn)
-            case Applied(first=True):
-                effects += 1
-            case Crossed():
-                places[event.at] = replace(event.at, life=None), turn, effects
-            case FaultFired():
-                place = places.get(Fault.parse(event.fault).at)
-                struck |= set() if place is None else {place}
-    return tuple(at for at in targets if places[at] not in struck)
+def so_far(trial: Trial, finding: Finding) -> Schedule:
+    """The faults of a trial that struck before a finding was complete.
+
+    What came after it has no part in it.
+    """
+    last = max(finding.events, default=len(trial.history))
+    fired = (event.fault for event in trial.of(FaultFired) if event.seq < last)
+    return Schedule(tuple(map(Fault.parse, fired)))

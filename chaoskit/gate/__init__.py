@@ -29,6 +29,7 @@ does it know services: one that a fault can do something to is the message's `Ho
 from chaoskit.gate.blots import BLOT, Blots, forms
 from chaoskit.gate.door import (
     Census,
+    Choose,
     Crossing,
     Dropped,
     EndLife,
@@ -47,6 +48,7 @@ __all__ = [
     "BLOT",
     "Blots",
     "Census",
+    "Choose",
     "Crossing",
     "Dropped",
     "EndLife",

@@ -153,9 +153,10 @@ class Asked(_Event):
     ``op`` is the operation that it crosses as; ``turn`` is the place in the script that
     it was answered from; ``carried`` names the calls, as ``turn.position``, whose
     results it holds; ``results`` are the texts of those that no earlier request of the
-    trial carried in the same words; ``contents`` are the texts of its messages that no
-    earlier request of the trial held. ``problem`` is why it was refused. ``past_end``:
-    the script was already over. ``place`` is its address, but for the edge.
+    trial has told the model in the same words; ``contents`` are the texts of its
+    messages that no earlier request of the trial held. ``problem`` is why it was
+    refused, and then it has told nothing. ``past_end``: the script was already over.
+    ``place`` is its address, but for the edge.
     """
 
     kind: Literal["asked"] = "asked"

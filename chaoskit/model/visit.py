@@ -2,23 +2,24 @@
 
 from dataclasses import dataclass, field
 
-from chaoskit.model.address import Operation
 from chaoskit.model.faults import Wanted
 from chaoskit.model.schedule import Schedule
 from chaoskit.model.state import WorldState
 from chaoskit.model.trial import Trial
 
+Role = tuple[str, str, frozenset[str]]
+"""An operation, an edge, and the results that the model had been told by then."""
+
 
 @dataclass(frozen=True)
 class Tread:
-    """That each life is ended by a fault where it comes to a place that is new.
+    """That each life is ended by a fault where it comes to a crossing that is ``due``.
 
-    See `chaoskit.explore.treadmill`. Of the ``periodic`` operations a life is ended at
-    the first one only.
+    See `chaoskit.explore.steps`.
     """
 
     fault: Wanted
-    periodic: frozenset[Operation] = frozenset()
+    due: tuple[Role, ...] = ()
 
 
 @dataclass(frozen=True)

@@ -4,7 +4,7 @@ Pure functions of frozen data: the same report gives the same bytes.
 """
 
 from chaoskit.report.badge import badge
-from chaoskit.report.html import as_html
+from chaoskit.report.html_report import as_html
 from chaoskit.report.json_report import as_json
 from chaoskit.report.junit import as_junit
 from chaoskit.report.page import page

@@ -2,6 +2,8 @@
 
 from html import escape
 
+from chaoskit.model.errors import printable
+
 GREEN, AMBER, RED, GREY = "#1a7f37", "#9a6700", "#cf222e", "#57606a"
 
 _CHARACTER, _PADDING, _HEIGHT = 6.6, 16, 20
@@ -13,6 +15,7 @@ def badge(label: str, message: str, colour: str = GREY) -> str:
     The width is that of a common sans-serif letter; text is stretched to fit it, so
     that it looks the same with whatever font there is.
     """
+    label, message = printable(label), printable(message)
     left, right = _width(label), _width(message)
     return _BADGE.format(
         label=escape(label),

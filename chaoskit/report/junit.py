@@ -1,8 +1,10 @@
 """`junit.xml`: a test case for each requirement that was judged, for CI systems.
 
-The form is the one that CI systems read in common: `testsuites`, `testsuite`,
-`testcase` with `failure`, `error` or `system-out`. Characters that XML cannot hold are
-written as escapes.
+The form is the one that CI systems read in common, and that the schema of Jenkins
+describes (junit-10.xsd of its xUnit plugin): `testsuites`, `testsuite`, `testcase` with
+`failure`, `error`, `skipped` or `system-out`. Characters that XML cannot hold are
+written as escapes. A requirement of a promise that was not judged is skipped: it did
+not pass.
 """
 
 import re
@@ -13,6 +15,7 @@ from chaoskit.model.verdict import Severity
 from chaoskit.report.text import story
 
 # XML 1.0, section 2.2: what a document may hold.
+_NOT_JUDGED = re.compile(r"(?P<promise>\w+) was not judged: (?P<why>.*)", re.DOTALL)
 _FORBIDDEN = re.compile("[^\t\n\r\x20-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
 
 
@@ -38,12 +41,14 @@ def _judged(report: Report) -> list[str]:
 
 def _counts(report: Report) -> dict[str, str]:
     failed = {e.finding.requirement for e in report.findings if _is_must(e)}
+    found = {e.finding.requirement for e in report.findings}
+    skipped = [r for r in _judged(report) if r not in found and _why_not(report, r)]
     cases = len(_judged(report)) + bool(report.doubts)
     return {
         "tests": str(cases),
         "failures": str(len(failed)),
         "errors": str(int(bool(report.doubts))),
-        "skipped": "0",
+        "skipped": str(len(skipped)),
     }
 
 
@@ -65,6 +70,15 @@ def _case(suite: Element, report: Report, requirement: str, found: list[Shown]) 
     if warnings:
         said = "\n\n".join(story(report, shown) for shown in warnings)
         SubElement(case, "system-out").text = _plain(said)
+    if not found and (why := _why_not(report, requirement)):
+        SubElement(case, "skipped", message=_plain(why))
+
+
+def _why_not(report: Report, requirement: str) -> str:
+    """Why nothing was judged by a requirement, as a note says; empty if it was."""
+    promise = requirement.partition("/")[0]
+    found = filter(None, map(_NOT_JUDGED.fullmatch, report.notes))
+    return next((note["why"] for note in found if note["promise"] == promise), "")
 
 
 def _doubts(suite: Element, report: Report) -> None:

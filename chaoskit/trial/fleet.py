@@ -61,7 +61,7 @@ class Fleet:
             *(plan, world, launcher, folder, record),
             patience=self._patience,
             census=self._census,
-            on_fault=lambda living: self._crew.fault_in(living),
+            on_fault=self._on_fault,
         )
         self._gate = self._lives.gate
         self._still = Stillness(self._gate, self._census, self._patience.now)
@@ -69,8 +69,16 @@ class Fleet:
         commands = OwnCommands(self._lives)
         self._status = StatusLooks(self._lives, commands)
         self._inspection = Inspection(self._lives, commands)
-        self._deadline = self._patience.now() + self._limits.trial_seconds
+        self._since = self._patience.now()
+        self._deadline = self._since + self._limits.trial_seconds
         self._answers: dict[int, asyncio.Task[bool]] = {}
+
+    def _on_fault(self, living: Living) -> None:
+        """What led to a scheduled end does not use up the trial's time."""
+        now = self._patience.now()
+        self._deadline += now - self._since
+        self._since = now
+        self._crew.fault_in(living)
 
     async def play(self) -> Visited:
         """All of it."""

@@ -1,7 +1,8 @@
 """What the agent's command `inspect` prints: what the next life would read back.
 
 It is run after each death and before the next life can heal anything, where the run
-rests, and at the end. Its time is none of the trial's.
+rests, and at the end. Its time is none of the trial's, and where nobody else is at the
+disk, what it does there is undone: to open a database is to change its files.
 """
 
 import json
@@ -10,6 +11,7 @@ from typing import Literal
 from chaoskit.model.history import Inspected
 from chaoskit.trial.lives import Lives
 from chaoskit.trial.own_command import SHOWN_MAX, OwnCommands
+from chaoskit.trial.patience import Patience
 
 EXPECTED = '{"checkpoint_id": ..., "status": ..., "transcript": [...]}'
 
@@ -23,13 +25,14 @@ class Inspection:
 
     async def look(self, when: Literal["death", "rest", "end"], after: int) -> None:
         """Put on record what is stored after a life."""
-        plan, patience = self._lives.plan, self._lives.patience
+        lives, plan = self._lives, self._lives.plan
         if plan.manifest.inspect is None:
             return
-        with patience.held():
-            deadline = patience.now() + plan.scenario.limits.life_seconds
-            ran = await self._commands.run("inspect", deadline)
-        self._lives.record(
+        own = Patience()  # the trial's is held, and would never be over
+        deadline = own.now() + plan.scenario.limits.life_seconds
+        with lives.patience.held(), lives.sheltered():
+            ran = await self._commands.run("inspect", deadline, own)
+        lives.record(
             Inspected(life=-1, when=when, after=after, problem=ran.problem)
             if ran.problem
             else read(ran.lines, when, after)

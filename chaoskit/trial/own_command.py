@@ -10,6 +10,7 @@ from chaoskit.agents.output import Output, log_entry
 from chaoskit.trial.course import Step
 from chaoskit.trial.lives import Lives
 from chaoskit.trial.living import Living
+from chaoskit.trial.patience import Patience
 
 SHOWN_MAX = 200
 
@@ -29,12 +30,14 @@ class OwnCommands:
         self._lives = lives
         self._number = 0
 
-    async def run(self, process: str, deadline: float) -> Ran:
-        """Run one; ``deadline``, on the trial's clock, is when to give up."""
+    async def run(
+        self, process: str, deadline: float, patience: Patience | None = None
+    ) -> Ran:
+        """Run one; ``deadline`` is when to give up, on the trial's clock or another."""
         self._number -= 1
         life, step, lives = self._number, Step("resume", process=process), self._lives
         try:
-            living = await lives.begin(life, step, deadline)
+            living = await lives.begin(life, step, deadline, patience)
             ended, cause = await lives.wait(living, _is_never_paused)
         finally:
             await lives.close(life)

@@ -108,7 +108,7 @@ class Run:
 
     async def _inspect_after(self, end: LifeEnded) -> None:
         """Before the next life can heal anything."""
-        if end.ending == "died" and end.cause != "cut":
+        if end.ending == "died":
             await self._inspection.look("death", end.life)
         elif end.ending == "parked":
             await self._inspection.look("rest", end.life)

@@ -5,11 +5,19 @@ an empty store costs microseconds where a new server costs tens of milliseconds.
 """
 
 from collections.abc import Iterator, Mapping, Sequence
+from contextlib import ExitStack, contextmanager
 
 from chaoskit.gate import Gate
 from chaoskit.model.scenario import Scenario
 from chaoskit.model.state import View
-from chaoskit.world.service import Inherited, Searched, Service, Stateful, Volatile
+from chaoskit.world.service import (
+    Inherited,
+    Searched,
+    Service,
+    Sheltered,
+    Stateful,
+    Volatile,
+)
 
 
 class World:
@@ -76,6 +84,15 @@ class World:
         for service in self.services:
             if isinstance(service, Searched):
                 yield from service.holding(words)
+
+    @contextmanager
+    def sheltered(self) -> Iterator[None]:
+        """Within it a look changes no disk; servers see to their own."""
+        with ExitStack() as shelters:
+            for service in self.services:
+                if isinstance(service, Sheltered):
+                    shelters.enter_context(service.sheltered())
+            yield
 
     async def stop(self) -> None:
         """Stop each service, the last one first."""

@@ -1,6 +1,7 @@
 """What a service is to the rest of chaoskit, and what one that holds state adds."""
 
 from collections.abc import Iterable, Mapping, Sequence
+from contextlib import AbstractContextManager
 from typing import Protocol, runtime_checkable
 
 from pydantic import JsonValue
@@ -52,6 +53,14 @@ class Searched(Protocol):
 
     def holding(self, words: Sequence[bytes]) -> Iterable[str]:
         """The places that hold one of these words, such as ``file agent.db``."""
+
+
+@runtime_checkable
+class Sheltered(Protocol):
+    """A service that can lend its state to a guest who leaves no trace."""
+
+    def sheltered(self) -> AbstractContextManager[None]:
+        """Within it changes are made to a copy, unless somebody else is there."""
 
 
 @runtime_checkable

@@ -51,8 +51,10 @@ PLACES = {
 }
 
 
-@pytest.mark.parametrize("agent", PLACES)
-@pytest.mark.parametrize("value", [KEY, HEADER], ids=["plain", "base64"])
+@pytest.mark.parametrize(
+    ("agent", "value"),
+    [*((agent, KEY) for agent in PLACES), ("log", HEADER), ("postgres", HEADER)],
+)
 def test_a_key_in_a_store_is_found_there(kept, agent, value):
     """By its own promise and no other, and what is left for people holds it not."""
     result = kept(agent, BEGIN, f'{BEGIN} "debug": {value},')

@@ -4,7 +4,11 @@ import pytest
 
 from chaoskit.checks.answer import check
 from chaoskit.checks.case import Case, Golden
+from chaoskit.model.address import Edge
+from chaoskit.model.faults import FaultKind
 from chaoskit.model.history import RunEnded
+
+PAY = {"order": "o-1"}
 
 
 @pytest.fixture
@@ -42,3 +46,43 @@ def test_a_model_that_words_it_otherwise_is_not_judged(judged):
 
 def test_a_run_that_is_not_done_has_no_answer(judged):
     assert judged(None, outcome="parked") == []
+
+
+@pytest.fixture
+def told_of_the_call(told, make_scenario, make_manifest):
+    """A run that pays, and tells the model what came of it, if anything did."""
+
+    def judge(story, *results):
+        for text in results:
+            story.ask(1, "0.0", results={"0.0": text})
+        story.add(RunEnded(life=0, outcome="done", answer="It cost nothing."))
+        scenario = make_scenario([("pay", PAY)], tools={"pay": "keyed"})
+        golden = Golden("It cost 1.00.", 1, {"0.0": "paid 1.00"})
+        case = Case(story.trial(), scenario, make_manifest(), golden)
+        return [each.requirement for each in check(case)]
+
+    return judge
+
+
+def test_what_a_store_has_lost_excuses_no_other_answer(told, told_of_the_call):
+    story = told().ask(0).call("pay", "k", **PAY).cross("redis", "set", "x")
+    story.struck(FaultKind.ROLLBACK).killed().resume()
+    assert told_of_the_call(story, "paid 1.00") == ["answer/same"]
+
+
+def test_an_agent_may_sum_up_that_a_call_has_failed(told, told_of_the_call):
+    story = told().ask(0).call("pay", "k", **PAY)
+    story.struck(FaultKind.ERROR, Edge.BEFORE, "500")
+    assert told_of_the_call(story, "error 500") == []
+
+
+def test_where_the_call_was_made_all_the_same_it_may_not(told, told_of_the_call):
+    story = told().ask(0).call("pay", "k", **PAY)
+    story.struck(FaultKind.ERROR, Edge.BEFORE, "500").call("pay", "k", **PAY)
+    assert told_of_the_call(story, "paid 1.00") == ["answer/same"]
+
+
+def test_nor_where_the_model_was_never_told(told, told_of_the_call):
+    story = told().ask(0).call("pay", "k", **PAY)
+    story.struck(FaultKind.ERROR, Edge.BEFORE, "500")
+    assert told_of_the_call(story) == ["answer/same"]

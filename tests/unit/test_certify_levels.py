@@ -19,7 +19,7 @@ from chaoskit.certify.levels import (
     standing,
 )
 from chaoskit.certify.observed import chased, inside_replies, operations
-from chaoskit.certify.run import outcome
+from chaoskit.certify.outcomes import outcome
 from chaoskit.certify.scenario_set import flaws, not_for, tags_tried, unseen
 from chaoskit.checks import CHECKS, REQUIREMENTS
 from chaoskit.model.errors import InputError

@@ -4,6 +4,7 @@ import asyncio
 import errno
 import os
 from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from pathlib import Path
 from typing import ClassVar
 
@@ -114,6 +115,18 @@ class Files:
         for path, inode in self._desk.disk.files():
             if any(word in inode.content for word in words):
                 yield f"file {whose(path)}"
+
+    @contextmanager
+    def sheltered(self) -> Iterator[None]:
+        """See `Sheltered`. Open files are of one disk, and stay there."""
+        if self._open:
+            yield
+            return
+        kept, self._desk = self._desk, Desk(copy(self._desk.disk))
+        try:
+            yield
+        finally:
+            self._desk = kept
 
     async def lose_power(self, loss: str | None = None) -> None:
         """See `Volatile`; ``loss`` is one of `Loss`."""

@@ -80,7 +80,6 @@ class Model:
             place=crossing.stem.removesuffix(":"),
             turn=question.place.turn,
             carried=tuple(question.place.carried),
-            results=self._new_results(question.place.carried),
             contents=self._news(question.texts),
         )
         if question.refused is not None:
@@ -92,6 +91,7 @@ class Model:
             "past_end": said.turn >= len(self.scenario.llm.script),
             "prompt_tokens": question.prompt_tokens,
             "completion_tokens": paid_for_each * question.choices,
+            "results": self._new_results(question.place.carried),
         }
         self.gate.record(asked.model_copy(update=paid))
 
@@ -124,7 +124,10 @@ class Model:
         return hashlib.sha256(seed.encode()).hexdigest()[:FRESH_LENGTH]
 
     def _new_results(self, carried: Mapping[str, str]) -> dict[str, str]:
-        """The results that no earlier request held in these words; see `_news`."""
+        """The results that the model was not told in these words before.
+
+        A request that was refused has told it nothing.
+        """
         said = {call: without_canary(text) for call, text in carried.items()}
         news = {each for each in said.items() if each not in self._results}
         self._results |= news
