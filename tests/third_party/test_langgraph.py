@@ -13,6 +13,8 @@ FOLDER = Path(__file__).parents[2] / "scenarios" / "third_party" / "langgraph"
 SETUP_SECONDS_MAX = 300
 REPLAY_SECONDS_MAX = 300
 PAID = "kill@0:tools.pay[o-1]#1:after"
+APPROVED = "kill@1:tools.pay[o-1]#1:after"
+"""In the life that a person's answer began."""
 LOST = (
     "refuse@0:postgres.insert[checkpoint_writes]#3:before"
     " + kill@0:tools.book[7]#1:after"
@@ -39,7 +41,7 @@ ROWS = [
     Row("sync", "sqlite", PAID),
     Row("sync", "postgres", PAID),
     Row("sync", "redis", PAID),
-    Row("sync", "sqlite", PAID, scenario="approve.yaml"),
+    Row("sync", "sqlite", APPROVED, scenario="approve.yaml"),
     Row("async", "postgres", LOST, DOCUMENTED),
     Row("exit", "sqlite", PAID, DOCUMENTED),
 ]
