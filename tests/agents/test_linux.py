@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from chaoskit.agents.linux import held, look
+from chaoskit.agents.linux import has_ended, held, look
 
 
 async def test_a_name_that_looks_like_the_line_it_stands_in_is_read_past(
@@ -31,3 +31,19 @@ def test_a_pid_that_another_process_has_now_is_not_held() -> None:
         pass
     with pytest.raises(ProcessLookupError), held(replace(now, start=now.start - 1)):
         pass
+
+
+def test_a_process_that_nobody_has_reaped_yet_has_ended() -> None:
+    inherited, ours = os.pipe()
+    if not (child := os.fork()):
+        os.close(ours)
+        os.read(inherited, 1)
+        os._exit(0)
+    os.close(inherited)
+    pidfd = os.pidfd_open(child)
+    assert not has_ended(pidfd)
+    os.close(ours)
+    os.waitid(os.P_PIDFD, pidfd, os.WEXITED | os.WNOWAIT)
+    assert has_ended(pidfd)
+    os.waitpid(child, 0)
+    os.close(pidfd)

@@ -28,6 +28,7 @@ DATA, LOG = "postgres", "postgres.log"
 SUPERUSER, AGENT, PASSWORD = "chaoskit", "agent", "agent"
 """Roles of a server of our own; who reaches its socket is trusted."""
 CLUSTER_SECONDS_MAX = 120.0
+"""How long `initdb` may take."""
 START_SECONDS_MAX = 60.0
 
 SETTINGS: Mapping[str, object] = {
@@ -106,7 +107,7 @@ class OwnServer:
             os.chown(data, self._user.pw_uid, self._user.pw_gid)
         self._opened = os.open(data, os.O_RDONLY | os.O_DIRECTORY)
         try:
-            self._make_cluster()
+            await self._make_cluster()
             await self.start_again()
             async with await link(self.connection("postgres")) as ours:
                 await ours.execute(f"CREATE ROLE {AGENT} LOGIN PASSWORD '{PASSWORD}'")
@@ -169,11 +170,12 @@ class OwnServer:
     def _programs_found(self) -> Path:
         return self._programs or find_programs()
 
-    def _make_cluster(self) -> None:
+    async def _make_cluster(self) -> None:
         program = self._programs_found / "initdb"
         options = ["-D", self._data, "-U", SUPERUSER, "--auth=trust", "--no-sync"]
         options += ["--encoding=UTF8", "--locale=C", "--no-instructions"]
-        self._spawn([str(program), *options]).succeed(CLUSTER_SECONDS_MAX)
+        made = self._spawn([str(program), *options])
+        await made.succeed(CLUSTER_SECONDS_MAX)
 
     def _spawn(self, command: list[str]) -> ServerProcess:
         user = self._user

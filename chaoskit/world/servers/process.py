@@ -85,7 +85,7 @@ class ServerProcess:
         except TimeoutError:
             raise self._failed("does not answer") from None
 
-    def succeed(self, seconds_max: float) -> None:
+    async def succeed(self, seconds_max: float) -> None:
         """Wait for its end.
 
         Raises:
@@ -94,7 +94,7 @@ class ServerProcess:
         try:
             code = self._process.wait(seconds_max)
         except subprocess.TimeoutExpired:
-            self.kill()
+            await self.crash()
             raise self._failed(f"did not end in {seconds_max:g} s") from None
         if code:
             raise self._failed(f"failed with code {code}")
@@ -123,13 +123,18 @@ class ServerProcess:
     async def crash(self) -> None:
         """Kill it with its children at once, so that nobody can tidy up."""
         self.signal(signal.SIGSTOP)  # lest it starts another meanwhile
-        watched = list(_opened(psutil.Process(self.pid).children()))
+        watched = list(_opened(self._children()))
         for each in watched:
             with suppress(ProcessLookupError):
                 signal.pidfd_send_signal(each, signal.SIGKILL)
         self.kill()
         for each in watched:
             await _ended(each)
+
+    def _children(self) -> list[psutil.Process]:
+        with suppress(psutil.NoSuchProcess):  # it may just have ended by itself
+            return psutil.Process(self.pid).children()
+        return []
 
     def _goes_on(self) -> None:
         code = self._process.poll()

@@ -107,30 +107,23 @@ async def test_a_cluster_that_is_never_ready_is_not_waited_for(tmp_path, monkeyp
     monkeypatch.setattr(postgres_own, "CLUSTER_SECONDS_MAX", 0.01)
     with pytest.raises(MissingServer, match="did not end in"):
         await OwnServer(tmp_path / "home").start()
+    assert os.listdir(tmp_path / "home") == ["postgres.log"]
 
 
-async def test_a_server_that_lost_its_last_signal_is_told_again(tmp_path, monkeypatch):
+async def test_a_server_that_lost_its_last_signal_is_told_again(tmp_path):
     """PostgreSQL that has only begun may lose one; we would wait for ever."""
-    lines = "trap 'trap \"exit 0\" QUIT' QUIT; echo begun; while :; do sleep 0.01; done"
-    process = ServerProcess(
-        [_programs(tmp_path / "bin", lines) / "postgres"],
-        tmp_path / "log",
-        last_signal=signal.SIGQUIT,
+    process = await _begun(
+        tmp_path,
+        "trap 'trap \"echo told again; exit\" QUIT' QUIT",
+        "echo begun; while :; do sleep 0.01; done",
     )
-    await process.answer(_begun(tmp_path / "log"), 30)
-    monkeypatch.setattr(server_process, "LAST_SIGNAL_SECONDS", 0.1)
     await process.end()
     assert not psutil.pid_exists(process.pid)
+    assert (tmp_path / "log").read_text().splitlines()[-1] == "told again"
 
 
 async def test_a_server_deaf_to_its_last_signal_is_killed(tmp_path, monkeypatch):
-    lines = "trap '' QUIT; echo begun; sleep 600 & wait"
-    process = ServerProcess(
-        [_programs(tmp_path / "bin", lines) / "postgres"],
-        tmp_path / "log",
-        last_signal=signal.SIGQUIT,
-    )
-    await process.answer(_begun(tmp_path / "log"), 30)
+    process = await _begun(tmp_path, "trap '' QUIT", "echo begun; sleep 600 & wait")
     child = await process.answer(_first_child(process.pid), 30)
     monkeypatch.setattr(server_process, "LAST_SIGNAL_SECONDS", 0.01)
     await process.end()
@@ -138,11 +131,23 @@ async def test_a_server_deaf_to_its_last_signal_is_killed(tmp_path, monkeypatch)
     assert not child.is_running() or child.status() == psutil.STATUS_ZOMBIE
 
 
-def _begun(log):
+async def _begun(folder, *lines):
+    """A server of these lines that has printed something; SIGQUIT is to end it."""
+    program = _programs(folder / "bin", "\n".join(lines)) / "postgres"
+    log = folder / "log"
+    process = ServerProcess([program], log, last_signal=signal.SIGQUIT)
+
     async def ask():
         return log.read_text() or None
 
-    return ask
+    await process.answer(ask, 30)
+    return process
+
+
+async def test_a_crash_of_a_server_that_has_just_ended_is_no_error(tmp_path):
+    process = await _begun(tmp_path, "echo begun; exit 0")
+    psutil.wait_procs([psutil.Process(process.pid)], 10)
+    await process.crash()
 
 
 def _first_child(pid):
