@@ -168,6 +168,7 @@ async def test_a_kill_takes_children_and_daemons_along_and_counts_them(
     async with launching() as launcher:
         life = await launcher.start(agent(code))
         assert sorted([await stage.hear(), await stage.hear()]) == [[1], [2]]
+        await life.written()  # what it tells may be here before its number is
         pids = life.pids()
         assert life.pid == pids[0]
         assert len(pids) == 3
@@ -465,6 +466,7 @@ async def test_two_lives_at_once_and_killing_one_leaves_the_other(
         await stage.hear()
         await stage.hear()
         await first.kill()
+        await second.written()  # its number is known from here on
         assert psutil.pid_exists(second.pid)
         assert not psutil.pid_exists(first.pid)
 

@@ -110,13 +110,20 @@ async def test_a_cluster_that_is_never_ready_is_not_waited_for(tmp_path, monkeyp
     assert os.listdir(tmp_path / "home") == ["postgres.log"]
 
 
+LOSES_ITS_FIRST_SIGNAL = """
+import signal
+signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGQUIT})
+print("begun", flush=True)
+signal.sigwait({signal.SIGQUIT})
+signal.sigwait({signal.SIGQUIT})
+print("told again", flush=True)
+"""
+
+
 async def test_a_server_that_lost_its_last_signal_is_told_again(tmp_path):
     """PostgreSQL that has only begun may lose one; we would wait for ever."""
-    process = await _begun(
-        tmp_path,
-        "trap 'trap \"echo told again; exit\" QUIT' QUIT",
-        "echo begun; while :; do sleep 0.01; done",
-    )
+    (tmp_path / "server.py").write_text(LOSES_ITS_FIRST_SIGNAL)
+    process = await _begun(tmp_path, f"exec {sys.executable} {tmp_path}/server.py")
     await process.end()
     assert not psutil.pid_exists(process.pid)
     assert (tmp_path / "log").read_text().splitlines()[-1] == "told again"
