@@ -13,6 +13,7 @@ from typing import cast
 
 from pydantic import JsonValue
 
+from chaoskit.checks.case import Case
 from chaoskit.checks.log_content import discreet
 from chaoskit.checks.log_lines import about, finding, meaning, shown
 from chaoskit.checks.losses import Losses
@@ -49,8 +50,21 @@ def _is_of_no_run(trial: Trial, line: Logged, manifest: Manifest) -> bool:
     return trial.is_fleet and line.entry.get(manifest.log.run_id) is None
 
 
-def check(trial: Trial, scenario: Scenario, manifest: Manifest) -> Iterator[Finding]:
+REQUIREMENTS = {
+    "log/ids-on-every-line": "Every line carries the ids of run, step and checkpoint.",
+    "log/checkpoint-ids-are-numbers": "Checkpoint ids are whole numbers.",
+    "log/checkpoint-ids-never-fall": "Checkpoint ids never fall.",
+    "log/intent-before-result": "A result has its intent before it.",
+    "log/starts-are-closed": "A start is closed by an end or by the next life.",
+    "log/no-content": (
+        "No content of a message longer than 24 characters appears at info or above."
+    ),
+}
+
+
+def check(case: Case) -> Iterator[Finding]:
     """Judge the log lines of one trial, over its lives, in their order."""
+    trial, scenario, manifest = case.trial, case.scenario, case.manifest
     if silent(trial, manifest):
         return
     yield from _ids(trial, manifest)

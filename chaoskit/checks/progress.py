@@ -10,6 +10,7 @@ it is.
 from collections import Counter
 from collections.abc import Iterator
 
+from chaoskit.checks.case import Case
 from chaoskit.checks.doubt import calls_in_doubt, deaths
 from chaoskit.checks.losses import Losses
 from chaoskit.checks.script import Group, Script, name_of
@@ -34,10 +35,31 @@ from chaoskit.model.verdict import Finding
 from chaoskit.model.waiting import open_turn
 
 PROMISE = "progress"
+REQUIREMENTS = {
+    "progress/ends": "The run ends within its lives and seconds.",
+    "progress/parks-for-a-reason": (
+        "A run parks for an open gate, a wait or a call in doubt only."
+    ),
+    "progress/fails-for-a-reason": "A run fails for a cause that is allowed only.",
+    "progress/not-again": (
+        "A call whose result has gone to the model is not delivered again."
+    ),
+    "progress/waits-its-time": (
+        "A wait ends at its time: not early, and not begun anew."
+    ),
+    "progress/stops-at-the-end": (
+        "The model is asked nothing once it has given its final answer."
+    ),
+    "progress/resume-after-done": (
+        "Resumed after `done`, the agent exits 0, asks nothing and does nothing."
+    ),
+    "progress/stays-over": "A status that is final stays as it is.",
+}
 
 
-def check(trial: Trial, scenario: Scenario, manifest: Manifest) -> Iterator[Finding]:
+def check(case: Case) -> Iterator[Finding]:
     """Judge how the run went on and how it ended."""
+    trial, scenario, manifest = case.trial, case.scenario, case.manifest
     script, losses = Script(scenario), Losses.of(trial, scenario)
     yield from _ending(trial, script, manifest, losses)
     yield from _delivered_again(trial, script, losses)

@@ -37,12 +37,9 @@ CHOICES: Mapping[type[StrEnum], Choice] = {
     Launch: Choice("a way to launch"),
     Disk: Choice("what becomes of a container's disk"),
     Store: Choice("a store"),
-    Strategy: Choice("a strategy", ("treadmill", "fuzz")),
+    Strategy: Choice("a strategy", ("fuzz",)),
     Wobble: Choice("a wobble"),
-    PromiseId: Choice(
-        "a promise",
-        ("answer", "cost", "store", "fence", "human", "loud", "secrets"),
-    ),
+    PromiseId: Choice("a promise"),
     RedisDurability: Choice("what Redis keeps"),
     PostgresDurability: Choice("whether a commit waits for the disk"),
 }

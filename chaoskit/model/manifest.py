@@ -80,7 +80,7 @@ FunctionName = Annotated[
 ]
 
 
-SINGLE = ("submit", "answer", "status")
+SINGLE = ("submit", "answer", "status", "inspect")
 """What processes that a fleet does not consist of are called."""
 
 

@@ -2,20 +2,37 @@
 
 from dataclasses import dataclass, field
 
+from chaoskit.model.faults import Wanted
 from chaoskit.model.schedule import Schedule
 from chaoskit.model.state import WorldState
 from chaoskit.model.trial import Trial
+
+Role = tuple[str, str, frozenset[str]]
+"""An operation, an edge, and the results that the model had been told by then."""
+
+
+@dataclass(frozen=True)
+class Tread:
+    """That each life is ended by a fault where it comes to a crossing that is ``due``.
+
+    See `chaoskit.explore.steps`.
+    """
+
+    fault: Wanted
+    due: tuple[Role, ...] = ()
 
 
 @dataclass(frozen=True)
 class Visit:
     """One trial to run: a schedule from a fresh world, or one recovery of a state.
 
-    A recovery starts the next life in ``origin`` and needs no schedule.
+    A recovery starts the next life in ``origin`` and needs no schedule. With a
+    ``tread`` the schedule is what comes of it.
     """
 
     schedule: Schedule = field(default_factory=Schedule)
     origin: WorldState | None = None
+    tread: Tread | None = None
 
 
 @dataclass(frozen=True)

@@ -23,8 +23,10 @@ from chaoskit.model.waiting import open_turn
 from chaoskit.trial.course import Step
 from chaoskit.trial.crew import SECONDS_AT_REST, Crew
 from chaoskit.trial.generations import Generations
+from chaoskit.trial.inspection import Inspection
 from chaoskit.trial.lives import Lives
 from chaoskit.trial.living import Living
+from chaoskit.trial.own_command import OwnCommands
 from chaoskit.trial.patience import Patience
 from chaoskit.trial.plan import Plan
 from chaoskit.trial.port import Port
@@ -59,14 +61,24 @@ class Fleet:
             *(plan, world, launcher, folder, record),
             patience=self._patience,
             census=self._census,
-            on_fault=lambda living: self._crew.fault_in(living),
+            on_fault=self._on_fault,
         )
         self._gate = self._lives.gate
         self._still = Stillness(self._gate, self._census, self._patience.now)
         self._crew = Crew(self._lives, self._census, self._still)
-        self._status = StatusLooks(self._lives)
-        self._deadline = self._patience.now() + self._limits.trial_seconds
+        commands = OwnCommands(self._lives)
+        self._status = StatusLooks(self._lives, commands)
+        self._inspection = Inspection(self._lives, commands)
+        self._since = self._patience.now()
+        self._deadline = self._since + self._limits.trial_seconds
         self._answers: dict[int, asyncio.Task[bool]] = {}
+
+    def _on_fault(self, living: Living) -> None:
+        """What led to a scheduled end does not use up the trial's time."""
+        now = self._patience.now()
+        self._deadline += now - self._since
+        self._since = now
+        self._crew.fault_in(living)
 
     async def play(self) -> Visited:
         """All of it."""
@@ -79,8 +91,10 @@ class Fleet:
                 await self._once_more()
             else:
                 await self._lives.look_after()
+            await self._inspection.look("end", self._lives.newest)
         finally:
             await self._crew.end()
+        await self._lives.last_look(end)
         return self._lives.result(end)
 
     async def _run(self) -> RunEnded:
@@ -241,6 +255,7 @@ class Fleet:
     async def _let_go(self) -> None:
         """Have the paused go on, and wait until they have ended."""
         crew = self._crew
+        await self._inspection.look("rest", self._lives.newest)
         crew.may_go_on.set()
         while crew.paused:
             await self._tick()

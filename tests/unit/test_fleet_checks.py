@@ -3,6 +3,7 @@
 import pytest
 
 from chaoskit.checks import log, progress, takeover
+from chaoskit.checks.case import Case
 from chaoskit.checks.causes import linked
 from chaoskit.explore.baseline import Baseline
 from chaoskit.model.address import Address
@@ -62,7 +63,7 @@ def fleet(told):
 def judged(make_scenario, make_manifest):
     def judge(check, trial):
         scenario = make_scenario([("pay", PAY)], tools={"pay": "keyed"})
-        return list(check(trial, scenario, make_manifest()))
+        return list(check(Case(trial, scenario, make_manifest())))
 
     return judge
 

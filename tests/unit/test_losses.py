@@ -133,7 +133,8 @@ def test_a_restart_forgets_as_the_durability_says(told, judged, durability):
     story.ask(1, "0.0").done()
     found = broken(judged(story, durability={"redis": durability}))
     keeps = durability == "always"
-    assert found == (["progress/not-again", FELL] if keeps else [])
+    gone_back = ["progress/not-again", "cost/not-asked-again", FELL]
+    assert found == (gone_back if keeps else [])
 
 
 def test_a_loss_of_power_excuses_nothing(told, judged):

@@ -50,6 +50,7 @@ class Dialogue:
         self._is_copying = False
         self._is_simple = True
         self._is_begun = False
+        self._rows = 0
 
     @property
     def in_block(self) -> bool:
@@ -60,6 +61,11 @@ class Dialogue:
     def is_begun(self) -> bool:
         """Whether the server has something that is neither committed nor dropped."""
         return self.in_block or self._is_begun
+
+    @property
+    def rows(self) -> int | None:
+        """How many rows the transaction has changed so far; None if not all counts."""
+        return self._rows if self._transaction.counted else None
 
     def read(self, message: bytes) -> Step | None:
         """The next message's turn has come; None where it needs those that follow."""
@@ -88,6 +94,7 @@ class Dialogue:
     def answered(self, answer: Answer) -> None:
         """A part of a step, the client's own, was answered like this."""
         self._names.answered(answer)
+        self._rows += answer.rows
         if answer.status:
             self._is_at(answer.status)
         elif answer.failed:
@@ -110,6 +117,8 @@ class Dialogue:
     def _is_at(self, status: bytes) -> None:
         self._transaction.is_at(status)
         self._is_skipping = self._is_begun = self._is_copying = False
+        if status == _IDLE:
+            self._rows = 0
 
     def _take_gathered(self) -> Gathered:
         gathered, self._gathered = self._gathered, Gathered()
@@ -156,6 +165,7 @@ class Dialogue:
 
     def _function_call(self, message: bytes) -> Step:
         part, transaction = Part(message, READY), self._transaction
+        transaction.counted = False
         if transaction.in_block:
             transaction.written = transaction.written or ("function", None)
             return Step(part)

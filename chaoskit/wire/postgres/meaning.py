@@ -25,7 +25,8 @@ class Meaning:
     inside a transaction block, or commits by itself. ``locks``: until the end of the
     transaction it may keep everybody from reading a table. ``schema``: it may make or
     change a function. ``chain``: the next transaction begins at once. ``name`` is a
-    prepared statement's, ``of`` its meaning.
+    prepared statement's, ``of`` its meaning. ``counted``: the rows that the server
+    counts are all that it changes.
     """
 
     kind: Kind = Kind.READ
@@ -37,6 +38,7 @@ class Meaning:
     chain: bool = False
     name: str = ""
     of: "Meaning | None" = None
+    counted: bool = False
 
 
 READ = Meaning()

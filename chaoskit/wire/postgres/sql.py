@@ -10,6 +10,8 @@ one that somebody has made there and that is volatile (`Classifier`). Row locks,
 advisory locks, LISTEN and NOTIFY change nothing that is kept.
 """
 
+from dataclasses import replace
+
 from chaoskit.wire.postgres.meaning import LOOK, READ, TX, Kind, Meaning
 from chaoskit.wire.postgres.tokens import Token, Tokens, statements
 from chaoskit.wire.postgres.verbs import (
@@ -67,7 +69,7 @@ class Classifier:
         if first in SCHEMA:
             return schema_change(each)
         if first in VERBS:
-            return VERBS[first](each)
+            return self._with_calls(VERBS[first](each), each)
         if first == "explain":
             return self._explained(each)
         if first == "prepare":
@@ -77,7 +79,15 @@ class Classifier:
         return READ
 
     def _select(self, each: Tokens) -> Meaning:
-        return data_change(each) or into_table(each) or self._call(each) or LOOK
+        if (change := data_change(each)) is not None:
+            return self._with_calls(change, each)
+        return into_table(each) or self._call(each) or LOOK
+
+    def _with_calls(self, change: Meaning, each: Tokens) -> Meaning:
+        """A function that it calls may change more than it counts."""
+        if change.counted and self._call(each) is not None:
+            return replace(change, counted=False)
+        return change
 
     def _call(self, each: Tokens) -> Meaning | None:
         for at in range(len(each) - 1):

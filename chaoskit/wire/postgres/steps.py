@@ -7,7 +7,8 @@ from chaoskit.wire.postgres.framing import ROLLBACK, message
 _ASKS_NOTHING = (0, 12)
 """Kinds of authentication message that want no reply."""
 _COMPLETIONS = frozenset(b"123nTCIs")
-_PARSED, _READY, _ERROR, _AUTHENTICATION = b"1ZER"
+_PARSED, _READY, _ERROR, _AUTHENTICATION, _COMPLETE = b"1ZERC"
+_CHANGES = (b"INSERT ", b"UPDATE ", b"DELETE ", b"MERGE ")
 _SPECIAL = frozenset(b"ZERGW")
 
 
@@ -75,7 +76,7 @@ class Answer:
 
     def __init__(self, until: Until) -> None:
         self._until = until
-        self._readies = self._completions = self.parsed = 0
+        self._readies = self._completions = self.parsed = self.rows = 0
         self.status = b""
         self.failed = self.copies = False
 
@@ -86,6 +87,8 @@ class Answer:
             self._completions += 1
             if tag == _PARSED:
                 self.parsed += 1
+            elif tag == _COMPLETE and reply.startswith(_CHANGES, 5):
+                self.rows += int(reply[5:-1].rsplit(b" ", 1)[1])
             return self._completions == self._until.completions
         return tag in _SPECIAL and self._take_special(tag, reply)
 

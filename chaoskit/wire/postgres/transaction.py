@@ -12,13 +12,14 @@ class Transaction:
 
     ``written`` is the label of the first statement that has written something. With
     ``in_block`` a transaction block is open, which ``is_doomed`` once a statement in it
-    has failed.
+    has failed. ``counted``: the rows that the server counts are all it has changed.
     """
 
     def __init__(self, names: Names) -> None:
         self.in_block = False
         self.is_doomed = False
         self.written: Label | None = None
+        self.counted = True
         self._schema = False
         self._names = names
 
@@ -27,12 +28,13 @@ class Transaction:
         self.is_doomed = status == _STATUS_FAILED
         self.in_block = status != _STATUS_IDLE
         if not self.in_block:
-            self.written, self._schema = None, False
+            self.written, self.counted, self._schema = None, True, False
 
     def note(self, each: Meaning) -> None:
         """A statement is about to be done."""
         if each.kind in (Kind.WRITE, Kind.COPY_IN):
             self.written = self.written or (each.op, each.key)
+            self.counted = self.counted and each.counted
             self._schema = self._schema or each.schema
         elif each.kind is Kind.PREPARE:
             self._names.prepare(each)

@@ -5,6 +5,7 @@ operation: ``CREATE UNIQUE INDEX i ON t`` is ``create_index`` with the key ``t``
 """
 
 from collections.abc import Callable, Mapping
+from dataclasses import replace
 
 from chaoskit.wire.postgres.meaning import READ, TX, Kind, Meaning
 from chaoskit.wire.postgres.tokens import Token, Tokens
@@ -48,23 +49,26 @@ def _after(each: Tokens, at: int, *skipped: str) -> int:
 
 def _written(op: str, *skipped: str) -> Callable[[Tokens], Meaning]:
     def meaning(each: Tokens) -> Meaning:
-        return Meaning(Kind.WRITE, op, _name(each, _after(each, 1, *skipped)))
+        name = _name(each, _after(each, 1, *skipped))
+        return Meaning(Kind.WRITE, op, name, counted=True)
 
     return meaning
 
 
 def data_change(each: Tokens) -> Meaning | None:
     """An INSERT, UPDATE, DELETE or MERGE behind what WITH says, or else in brackets."""
-    depth, found = 0, dict[int, int]()
+    depth, found, changes = 0, dict[int, int](), 0
     for at in range(1, len(each)):
         bracket = each[at - 1].text
         depth += (bracket == "(") - (bracket == ")")
         if bracket in ("(", ")") and is_word(each, at, *DATA) and not _locks(each, at):
             found.setdefault(depth, at)
+            changes += 1
     if not found:
         return None
     outermost = each[found[min(found)] :]
-    return VERBS[outermost[0].text](outermost)
+    meaning = VERBS[outermost[0].text](outermost)
+    return replace(meaning, counted=changes == 1 and 0 in found)
 
 
 def _locks(each: Tokens, at: int) -> bool:

@@ -27,9 +27,12 @@ from chaoskit.world.relay.lives import Lives
 _WRITER = "SELECT pid FROM pg_stat_activity WHERE backend_type = 'walwriter'"
 
 _POSITION = "SELECT pg_current_wal_insert_lsn()"
-_HAS_WRITTEN = (
-    "SELECT 1 FROM pg_stat_activity WHERE pid = %s AND backend_xid IS NOT NULL"
-)
+_HAS_WRITTEN = """
+    SELECT 1 FROM pg_stat_activity JOIN pg_locks USING (pid)
+    WHERE pid = %s AND backend_xid IS NOT NULL AND pg_locks.locktype = 'relation'
+    AND mode NOT IN ('AccessShareLock', 'RowShareLock')
+"""
+"""Who only locks rows has a number, too, but no such lock on their table."""
 
 
 @dataclass

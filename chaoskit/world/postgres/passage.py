@@ -129,9 +129,11 @@ class Passage:
         """Do it, and tell the gate whether that has changed anything.
 
         A session that is alone leaves a record in the log if it has; where others are
-        at work, a transaction has got a number by the time it is to commit.
+        at work, a transaction has got a number by the time it is to commit. Either is
+        true as well of one that has only locked rows, or has failed, which the answer
+        tells.
         """
-        host, gate = self._host, self._opened.gate
+        host, gate, rows = self._host, self._opened.gate, self._dialogue.rows
         if self._is_alone:
             before = await host.position()
             given = await self._done(step)
@@ -139,7 +141,9 @@ class Passage:
         else:
             changed = await host.has_written(self._upstream.number)
             given = await self._done(step)
-        gate.has_applied(crossing, changed=changed)
+        counts_none = rows is not None and not rows + given.rows
+        came_to_nothing = counts_none or (given.failed and step.work.raw)
+        gate.has_applied(crossing, changed=changed and not came_to_nothing)
         return given
 
     async def _done(self, step: Step) -> Given:
@@ -155,6 +159,8 @@ class Passage:
         given = await self._upstream.ask(commit, passing=False)
         self._dialogue.answered(given)
         given.failed |= worked.failed
+        if step.wrapped:
+            given.rows += worked.rows
         given.kept = _joined(worked, given, wrapped=step.wrapped)
         return given
 
