@@ -235,8 +235,8 @@ what the fault-free runs agree on; and under `trials/` a folder for each trial:
 life (`life-0.out`, `life-0.err`; of a long-lived agent `life-0-worker.1.out`; of the
 last looks `inspect.out` and `status.out`), and `history.jsonl`, one event a line,
 written as it happens. Every event has `seq`, its place; `t`, seconds since the trial
-began; and `life`. In a closure a trial starts in a restored world: its history begins with the
-events that led there, and there is no output of those lives.
+began; and `life`. In a closure a trial starts in a restored world: its history begins
+with the events that led there, and there is no output of those lives.
 
 `chaoskit judge DIR` judges what is there once more, without the agent: by the checks of
 the version that runs it, and by nothing but that data. It tells each verdict that is

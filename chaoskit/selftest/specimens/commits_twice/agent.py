@@ -49,7 +49,7 @@ def conversation(db: Db, run: str, goal: str) -> list[kit.Message]:
     messages = [kit.user(goal)]
     asked = "SELECT message FROM turns WHERE run = %s ORDER BY n"
     found = db.execute("SELECT call, result FROM results WHERE run = %s", (run,))
-    results = dict(found.fetchall())
+    results: dict[str, str] = dict(found.fetchall())
     for (turn,) in db.execute(asked, (run,)).fetchall():
         messages.append(turn)
         made = (call for call in kit.calls(turn) if call.id in results)

@@ -30,7 +30,8 @@ class Overtaken(Exception):
 
 def go(db: psycopg.Connection[Any], run: str) -> str:
     """From what is stored to the last word."""
-    version, _, messages = db.execute(LOAD, (run,)).fetchone() or (0, "", [])
+    found: Any = db.execute(LOAD, (run,)).fetchone()
+    version, _, messages = found or (0, "", [])
     while not kit.is_over(messages):
         waiting = kit.unanswered(messages)
         if waiting:
@@ -49,7 +50,7 @@ def go(db: psycopg.Connection[Any], run: str) -> str:
 def inspect(db: psycopg.Connection[Any], run: str) -> int:
     """Print what the next life would read."""
     there: Any = db.execute("SELECT to_regclass('runs')").fetchone()
-    row = (there[0] and db.execute(LOAD, (run,)).fetchone()) or (0, None, [])
+    row: Any = (there[0] and db.execute(LOAD, (run,)).fetchone()) or (0, None, [])
     names = ("checkpoint_id", "status", "transcript")
     print(json.dumps(dict(zip(names, row, strict=True))))
     return 0

@@ -64,7 +64,8 @@ def ask(messages: list[Message]) -> Message:
     key = {"Authorization": f"Bearer {os.environ['OPENAI_API_KEY']}"}
     body = {"model": "any", "messages": messages, "stream": True}
     url = f"{os.environ['OPENAI_BASE_URL']}/chat/completions"
-    content, calls, reason = "", [], None
+    content, reason = "", None
+    calls: list[dict[str, Any]] = []
     for chunk in chunks(post(url, body, key)):
         if "error" in chunk:
             raise SystemExit("the stream holds an error")
