@@ -31,7 +31,7 @@ class Overtaken(Exception):
 def go(db: psycopg.Connection[Any], run: str) -> str:
     """From what is stored to the last word."""
     found: Any = db.execute(LOAD, (run,)).fetchone()
-    version, _, messages = found or (0, "", [])
+    version, messages = (found[0], found[2]) if found else (0, [])
     while not kit.is_over(messages):
         waiting = kit.unanswered(messages)
         if waiting:
