@@ -229,10 +229,11 @@ to do (an `expire` of a key that is not there) is `idle` and counts as not hit."
 
 _LEFT = """\
 `report.json`, the same in words (`report.txt`), as a page (`report.html`) and for a CI
-system (`junit.xml`: a case for each requirement that was judged); `trials.jsonl`, a line
-for each trial with its schedule, outcome and findings; `campaign.json`, with scenario and manifest as they were tried and
-what the fault-free runs agree on; and under `trials/` a folder for each trial:
-`schedule.txt`, `trial.json` and `verdict.json` once it is judged, the agent's output by
+system (`junit.xml`: a case for each requirement that was judged); `trials.jsonl`, a
+line for each trial with its schedule, outcome and findings; `campaign.json`, with
+scenario and manifest as they were tried and what the fault-free runs agree on; and
+under `trials/` a folder for each trial: `schedule.txt`, `trial.json` and
+`verdict.json` once it is judged, the agent's output by
 life (`life-0.out`, `life-0.err`; of a long-lived agent `life-0-worker.1.out`; of the
 last looks `inspect.out` and `status.out`), and `history.jsonl`, one event a line,
 written as it happens. Every event has `seq`, its place; `t`, seconds since the trial

@@ -5,15 +5,23 @@ cut where it is long; nothing is fetched, and nothing runs.
 """
 
 from functools import cache
+from importlib.resources import files
 from typing import Any
 
-from jinja2 import Environment, PackageLoader, StrictUndefined
+from jinja2 import DictLoader, Environment, StrictUndefined
 from markupsafe import Markup
 
 from chaoskit.model.errors import printable
 
 TEXT_MAX = 4000
 """So many characters of one text are shown."""
+# Read with the code that fills them: a page is made when a campaign ends, and by then
+# another version may have been installed over this one.
+_SOURCES = {
+    entry.name: entry.read_text(encoding="utf-8")
+    for entry in files("chaoskit.report").joinpath("templates").iterdir()
+    if entry.name.endswith(".j2")
+}
 
 
 def page(template: str, **values: Any) -> str:
@@ -42,7 +50,7 @@ def _plain(text: str) -> str:
 @cache
 def _templates() -> Environment:
     return Environment(
-        loader=PackageLoader("chaoskit.report"),
+        loader=DictLoader(_SOURCES),
         autoescape=True,
         finalize=_seen,
         undefined=StrictUndefined,
