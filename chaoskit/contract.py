@@ -17,6 +17,7 @@ from pydantic.fields import FieldInfo
 from pydantic_core import PydanticUndefined
 
 from chaoskit import __version__
+from chaoskit.certify.reference import certification
 from chaoskit.checks import CHECKS
 from chaoskit.checks.effects import allowance
 from chaoskit.loading.later import CHOICES
@@ -104,6 +105,9 @@ def _sections() -> Iterator[str]:
     yield _table(("event", "means"), _events())
     yield "Exit codes of every verb:"
     yield _table(("code", "means"), ((str(c), m) for c, m in EXIT_CODES.items()))
+    yield "## 9. Levels of certification"
+    for piece in certification():
+        yield piece if isinstance(piece, str) else _table(*piece)
     yield "## Not in this version"
     yield "The contract has these names too; a file that uses one is refused, in words."
     yield "\n".join(f"- {line}" for line in _later())
@@ -122,6 +126,13 @@ process, `failed` that it gave up for good. Any other end, by a signal too, is a
 the next life is started with `resume`. A parked run goes on with `answer` once its gate
 has an answer, and with `resume` at the end of a wait and once a second after that;
 never for a call in doubt.
+
+`contract.resumes` says how far back a crash may take a run: not at all
+(`last-checkpoint`), past what it did since it began or last parked
+(`earlier-checkpoint`), or to its beginning (`start`). Steps that such a crash has lost
+may be done, and asked, again (`progress/not-again`, `cost/not-asked-again`), and what
+comes of that is judged as ever: effects by the class of their tool, keys, checkpoints
+that were seen in the store.
 
 Logs are JSON objects with an `event` or a `level`, one a line, on either output.
 `event` ends in start, intent, result, checkpoint, resume or end where it means that.

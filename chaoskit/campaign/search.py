@@ -44,6 +44,7 @@ from chaoskit.trial import Plan, Watching
 
 Pending = Future[Visited]
 NOTHING_STRUCK = "no fault struck anything, so nothing was put to the test"
+NOT_FOLLOWED = "worlds in which a promise was already broken were not followed further"
 
 # A life that was ended at its limit may have hung, or the machine was slow.
 MAY_REST_ON_TIME = frozenset({"progress/ends", "progress/resume-after-done"})
@@ -214,7 +215,8 @@ class Search:
             case Strategy.CLOSURE:
                 assert self._canon is not None
                 wanted = {kind for kind, _ in self._scenario.wanted}
-                closure = Closure(self._canon, clean.looks, search.trials, wanted)
+                deep = self._options.deep
+                closure = Closure(self._canon, clean.looks, search.trials, wanted, deep)
                 self._tally.closure = closure
                 return closure
 
@@ -251,10 +253,7 @@ class Search:
             for reason in tally.treadmill.why_short():
                 tally.doubt(reason)
         if self._beyond:
-            tally.note(
-                f"{self._beyond} worlds in which a promise was already broken were not "
-                "followed further"
-            )
+            tally.note(f"{self._beyond} {NOT_FOLLOWED}")
         tested = tally.fired if closure is None else self._searched
         if not tested and not tally.doubts:
             tally.doubt(NOTHING_STRUCK)
@@ -359,8 +358,8 @@ class Search:
         visited = self._without_late_beats(self._result(pending))
         judgement = self._judge(visited.trial)
         self._tally.add(visited.trial, judgement)
-        note(self._options.out, visited.trial, judgement)
         self._keep(visited.trial, judgement)
+        note(self._options.out, visited.trial, judgement)
         self._hint(visited.trial)
         return visited
 

@@ -6,7 +6,8 @@
 - `run`: the campaigns, level after level (the only part that runs anything);
 - `observed`, `outcomes`: what they left behind, and what it means for a level;
 - `levels`, `known`: which level follows from what was shown, pure;
-- `certificate`, `text`, `folder`: what is left to publish.
+- `certificate`, `text`, `folder`: what is left to publish;
+- `reference`: what the contract says of all this.
 
 Nothing is skipped and nothing is softened: a campaign that proves nothing holds a level
 up as one that finds something does.

@@ -148,6 +148,7 @@ def _agent(certified: Certified) -> dict[str, Any]:
         "sha256": certified.manifest_sha256,
         "launch": manifest.launch.value,
         "effects": manifest.contract.effects.value,
+        "resumes": manifest.contract.resumes.value,
         "capabilities": [capability.value for capability in manifest.capabilities],
     }
 
@@ -193,6 +194,8 @@ def _campaign(campaign: Campaign, outcome: Outcome, ran: Ran | None) -> dict[str
         "faults": list(campaign.faults),
         "wobble": campaign.wobble.value,
     }
+    if outcome.within:
+        return {**fields, "within": outcome.within}
     if ran is None:
         return {**fields, "not_for": outcome.not_for}
     return {**fields, **_figures(ran)}

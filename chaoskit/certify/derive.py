@@ -33,7 +33,7 @@ def derived(
         trials: the most that the campaign may run.
         durability: the settings of the stores that take the place of the file's.
     """
-    search = {"strategy": campaign.strategy.value, "depth": campaign.depth}
+    search: Document = {"strategy": campaign.strategy.value, "depth": campaign.depth}
     if campaign.strategy is Strategy.REPLAY:
         # What is replayed is told by the certifier; the file alone sweeps.
         search = {"strategy": Strategy.SWEEP.value}
@@ -48,6 +48,9 @@ def derived(
     # Every promise is judged: which of them a level demands is for the level to say.
     whole = {**document, **changes}
     whole.pop("promises", None)
+    if campaign.thorough:
+        # That a field means nothing is the author's word, and here it is not taken.
+        whole.pop("volatile", None)
     if campaign.wobble is Wobble.ARGUMENTS:
         whole["llm"]["script"] = list(_varied(whole["llm"]["script"]))
     return whole

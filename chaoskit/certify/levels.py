@@ -26,7 +26,8 @@ class Outcome:
     """What one campaign on one scenario showed.
 
     ``doubts`` are reasons for which it proves nothing, in words; ``not_for`` says why
-    it makes no sense for this agent or scenario, and so holds nothing up.
+    it makes no sense for this agent or scenario, and ``within`` which campaign has
+    tried all that it would, so that neither holds anything up.
     """
 
     scenario: str
@@ -34,6 +35,7 @@ class Outcome:
     breaches: tuple[Breach, ...] = ()
     doubts: tuple[str, ...] = ()
     not_for: str = ""
+    within: str = ""
 
 
 @dataclass(frozen=True)

@@ -10,7 +10,7 @@ from typing import Any
 
 from chaoskit.model.address import Address, Edge
 from chaoskit.model.faults import FaultKind
-from chaoskit.model.history import FaultFired, from_line
+from chaoskit.model.history import FaultFired, LifeEnded, from_line
 from chaoskit.model.schedule import Fault, Schedule
 from chaoskit.model.trial import Trial
 
@@ -45,6 +45,25 @@ def clean(out: Path) -> Trial:
 def pairs(lines: Iterable[dict[str, Any]]) -> int:
     """How many schedules of two faults the journal holds."""
     return sum(len(_schedule(line)) == FAULTS_OF_A_PAIR for line in lines)
+
+
+def kills_in(out: Path, periodic: Collection[str]) -> int:
+    """At how many crossings the recoveries of a closure were left, or cut off, killed.
+
+    The world at each was kept, or was known: that is what a kill there leaves. A beat
+    counts once, as in a sweep.
+    """
+    return sum(
+        sum(at.nth == 1 or str(at.operation) not in periodic for at in _own(trial))
+        for trial in (saved(out, line["trial"]) for line in journal(out))
+    )
+
+
+def _own(trial: Trial) -> Iterator[Address]:
+    """The crossings of a trial since the world that it began in, if it was restored."""
+    began = (e.seq for e in trial.of(LifeEnded) if e.cause == "restored")
+    since = max(began, default=-1)
+    return (crossed.at for crossed in trial.crossed if crossed.seq > since)
 
 
 def operations(trial: Trial) -> Iterator[tuple[str, str]]:

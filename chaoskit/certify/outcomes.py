@@ -2,7 +2,7 @@
 
 import re
 
-from chaoskit.campaign.search import NOTHING_STRUCK
+from chaoskit.campaign.search import NOT_FOLLOWED, NOTHING_STRUCK
 from chaoskit.certify.levels import Breach, Outcome
 from chaoskit.certify.revision import Campaign
 from chaoskit.model.report import Report
@@ -30,6 +30,16 @@ def outcome(scenario: str, campaign: Campaign, report: Report) -> Outcome:
     return Outcome(
         scenario, campaign.id, breaches, tuple(plain_text(doubt) for doubt in doubts)
     )
+
+
+def is_whole(found: Outcome, report: Report) -> bool:
+    """Whether a closure visited every state that it was to reach, and found nothing.
+
+    Where it found something, if only a warning, it may have left worlds out.
+    """
+    left_out = any(NOT_FOLLOWED in note for note in report.notes)
+    is_clean = not (found.doubts or found.breaches or report.endless or left_out)
+    return is_clean and report.states is not None
 
 
 def plain_text(text: str) -> str:

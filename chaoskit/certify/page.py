@@ -24,6 +24,7 @@ def _page(certificate: Certificate) -> Iterator[str]:
         yield f"<tr><th>{escape(name)}</th><td>{escape(value)}</td></tr>"
     yield "</table>"
     yield from _levels(certificate)
+    yield from _not_run(certificate)
     stands = certificate.standing
     yield from _stops("What stopped it", (*stands.stops, *stands.tag_stops))
     yield from _stops("Warnings", stands.warnings)
@@ -56,6 +57,18 @@ def _levels(certificate: Certificate) -> Iterator[str]:
             yield f"<h2>{escape(head)}</h2><p>{escape(holds)}</p><table>"
             yield from map(_row, own)
             yield "</table>"
+
+
+def _not_run(certificate: Certificate) -> Iterator[str]:
+    aside = [o for o in certificate.results.outcomes if o.within or o.not_for]
+    if aside:
+        yield "<h2>Not run</h2><table>"
+    for each in aside:
+        cells = (each.scenario, each.campaign, each.within or each.not_for)
+        told = "".join(f"<td>{escape(cell)}</td>" for cell in cells)
+        yield f"<tr>{told}</tr>"
+    if aside:
+        yield "</table>"
 
 
 def _row(ran: Ran) -> str:

@@ -9,6 +9,7 @@ from typing import Annotated, Literal, Self
 from pydantic import Field, model_validator
 from ruamel.yaml import YAML
 
+from chaoskit.model.faults import FaultKind
 from chaoskit.model.fields import Frozen, Text, Whole, flaw
 from chaoskit.model.manifest import Capability, Store
 from chaoskit.model.scenario import FaultText, PromiseId, Strategy
@@ -33,7 +34,7 @@ class Campaign(Frozen):
     strategy: Strategy
     """How schedules are chosen."""
     depth: Annotated[Whole, Field(ge=1, le=10)] = 1
-    """How many faults one schedule may have."""
+    """How many faults one schedule may have; of a thorough closure, how many kills."""
     faults: tuple[FaultText, ...]
     """What is tried; with `replay` only told."""
     wobble: Wobble = Wobble.NONE
@@ -52,6 +53,12 @@ class Campaign(Frozen):
     """The most that it runs."""
     or_depth: bool = False
     """Whether it may end at its limit of trials, and only says how deep it came."""
+    thorough: bool = False
+    """Of a closure: no recovery is cut short, no field of a world is passed over since
+    the scenario lists it as volatile, and it is followed for `depth` kills."""
+    within: Text | None = None
+    """The thorough closure among whose chains of kills all of its schedules are: where
+    that one was run to its end and found nothing, it need not be run."""
 
     @property
     def has_targets(self) -> bool:
@@ -104,9 +111,13 @@ class Revision(Frozen):
         ids = [campaign.id for campaign in self.campaigns()]
         if len(ids) != len(set(ids)):
             raise flaw("each campaign's id once")
-        for campaign in self.campaigns():
-            if campaign.chased is not None and campaign.chased not in ids:
+        by_id = {campaign.id: campaign for campaign in self.campaigns()}
+        for campaign in by_id.values():
+            if campaign.chased is not None and campaign.chased not in by_id:
                 raise flaw("a campaign to chase", campaign.chased)
+            wider = campaign.within and by_id.get(campaign.within)
+            if campaign.within and not (wider and _holds(wider, campaign)):
+                raise flaw("a thorough closure that holds it", campaign.within)
         for name, requirement in self.requirements.items():
             if requirement.level not in self.order:
                 raise flaw(f"a level for {name}", requirement.level)
@@ -139,6 +150,20 @@ class Revision(Frozen):
         """How much breaking it weighs; an unknown one is a MUST."""
         known = self.requirements.get(requirement)
         return known.severity if known else Severity.MUST
+
+
+def _holds(wider: Campaign, campaign: Campaign) -> bool:
+    """Whether every schedule of a campaign is one of a closure's chains of kills."""
+    kills = (FaultKind.KILL.value,)
+    return (
+        wider.strategy is Strategy.CLOSURE
+        and wider.thorough
+        and not wider.or_depth
+        and campaign.strategy is Strategy.SWEEP
+        and wider.faults == campaign.faults == kills
+        and wider.wobble is campaign.wobble is Wobble.NONE
+        and wider.depth >= campaign.depth
+    )
 
 
 @cache

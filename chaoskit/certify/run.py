@@ -20,12 +20,13 @@ from chaoskit.certify.observed import (
     clean,
     inside_replies,
     journal,
+    kills_in,
     operations,
     pairs,
 )
-from chaoskit.certify.outcomes import outcome
+from chaoskit.certify.outcomes import is_whole, outcome
 from chaoskit.certify.revision import TRIALS_MAX, Campaign
-from chaoskit.certify.scenario_set import not_for, tags_tried, unseen
+from chaoskit.certify.scenario_set import has_waits, not_for, tags_tried, unseen
 from chaoskit.loading import Loaded, load_scenario, unfit
 from chaoskit.model.manifest import Capability, Manifest
 from chaoskit.model.report import Report
@@ -128,6 +129,8 @@ class Certifier:
     def _run(self, campaign: Campaign, member: Member) -> Outcome:
         if why := self._why_not(campaign, member):
             return Outcome(member.name, campaign.id, not_for=why)
+        if within := self._within(campaign, member):
+            return Outcome(member.name, campaign.id, within=within)
         schedules = self._schedules(campaign, member)
         if schedules is not None and not schedules:
             none = "no crossing came after any of its faults"
@@ -141,6 +144,19 @@ class Certifier:
         tried = pairs(journal(out))
         self.results.ran.append(Ran(member.name, campaign, report, verdict, tried))
         return found
+
+    def _within(self, campaign: Campaign, member: Member) -> str:
+        """In which closure all that it would try was tried; empty if in none."""
+        if campaign.within is None or has_waits(member.loaded.scenario):
+            return ""
+        wider = self._ran(member, campaign.within)
+        evidence = self.results.evidence(self._certified)
+        found = evidence.of(member.name, campaign.within)
+        if wider is None or found is None or not is_whole(found, wider.report):
+            return ""
+        states = f"{wider.report.states} states"
+        struck = kills_in(self._folder(member, campaign.within), wider.report.periodic)
+        return f"within {campaign.within}: {states}, {struck} kills"
 
     def _why_not(self, campaign: Campaign, member: Member) -> str:
         scenario, manifest = member.loaded.scenario, member.loaded.manifest
@@ -167,6 +183,8 @@ class Certifier:
             schedules=schedules,
             times=CLEAN_RUNS if campaign.schedules == "clean" else 1,
             overrides=self._asked.overrides,
+            thorough=campaign.thorough,
+            deep=campaign.depth if campaign.thorough else None,
         )
         if campaign.strategy is Strategy.REPLAY:
             loaded = _with_strategy(loaded, campaign.strategy)
@@ -207,9 +225,12 @@ class Certifier:
                 return None
 
     def _periodic(self, member: Member, campaign: str) -> tuple[str, ...]:
+        ran = self._ran(member, campaign)
+        return () if ran is None else ran.report.periodic
+
+    def _ran(self, member: Member, campaign: str) -> Ran | None:
         ran = (r for r in self.results.ran if r.scenario == member.name)
-        own = (r.report.periodic for r in ran if r.campaign.id == campaign)
-        return next(own, ())
+        return next((r for r in ran if r.campaign.id == campaign), None)
 
     def _folder(self, member: Member, campaign: str) -> Path:
         return self._asked.out / "campaigns" / member.name / campaign

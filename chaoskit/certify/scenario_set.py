@@ -112,6 +112,11 @@ def not_for(
     return ""
 
 
+def has_waits(scenario: Scenario) -> bool:
+    """Whether time counts: a world is restored late, when a wait is over."""
+    return any(isinstance(turn, WaitTurn) for turn in scenario.llm.script)
+
+
 def unseen(
     scenarios: Iterable[Scenario], manifest: Manifest, seen: Mapping[str, set[str]]
 ) -> Iterator[str]:

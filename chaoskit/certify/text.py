@@ -28,6 +28,9 @@ def _lines(certificate: Certificate) -> Iterator[str]:
     yield ""
     for ran in certificate.results.ran:
         yield f"  {ran.scenario}: {ran.campaign.id}: {figures(ran)}"
+    for aside in certificate.results.outcomes:
+        if why := aside.within or aside.not_for:
+            yield f"  {aside.scenario}: {aside.campaign}: not run: {why}"
     yield from _stopped(certificate)
     for entry in certificate.healed:
         yield ""

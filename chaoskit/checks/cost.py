@@ -2,16 +2,18 @@
 
 It was acted on once one of its calls has reached a tool, once the run has parked for
 it, or once the next turn was asked for. A reply that was lost on its way is paid twice,
-and that is no finding (see `repaid`). What a store forgot has to be asked again; and a
-life knows what others did only once its store could have told it.
+and that is no finding (see `repaid`). What a store forgot has to be asked again, and so
+has what a crash may take back; and a life knows what others did only once its store
+could have told it.
 """
 
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 from dataclasses import dataclass, field
 
 from chaoskit.checks.case import Case
 from chaoskit.checks.losses import Losses
 from chaoskit.checks.script import Script, asked_turns
+from chaoskit.checks.setbacks import keeps, takes_back
 from chaoskit.model.calls import identity
 from chaoskit.model.faults import FaultKind
 from chaoskit.model.history import (
@@ -86,6 +88,8 @@ class _Bill:
     aware: dict[int, int] = field(default_factory=dict)
     """By life: the event at which it could last learn what others had done."""
     told: set[int] = field(default_factory=set)
+    kept: set[int] = field(default_factory=set)
+    """The turns that no crash takes back."""
 
     def findings(self) -> Iterator[Finding]:
         trial = self.case.trial
@@ -105,12 +109,17 @@ class _Bill:
                     self._act(event, script)
                 case LifeEnded(cause="itself", ending="parked") if not trial.is_fleet:
                     self._park(event)
+                case _ if takes_back(event, self.case.manifest):
+                    self._forget(but=self.kept)
                 case Asked(problem=None) if event.life not in trial.again:
                     yield from self._ask(event)
+            if keeps(event, self.case.manifest):
+                self.kept |= set(self.acted)
 
-    def _forget(self) -> None:
-        self.asked.clear()
-        self.acted.clear()
+    def _forget(self, but: Collection[int] = ()) -> None:
+        self.asked = {turn: e for turn, e in self.asked.items() if turn in but}
+        self.acted = {turn: e for turn, e in self.acted.items() if turn in but}
+        self.kept = set(but)
 
     def _lose(self, fired: FaultFired, *, forgets: bool) -> None:
         """A reply that never came whole is as if it had not been asked for."""

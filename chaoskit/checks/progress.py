@@ -9,11 +9,13 @@ it is.
 
 from collections import Counter
 from collections.abc import Iterator
+from dataclasses import dataclass, field
 
 from chaoskit.checks.case import Case
 from chaoskit.checks.doubt import calls_in_doubt, deaths
 from chaoskit.checks.losses import Losses
 from chaoskit.checks.script import Group, Script, name_of
+from chaoskit.checks.setbacks import keeps, takes_back
 from chaoskit.checks.takeover import sent_unaware
 from chaoskit.checks.waits import waits
 from chaoskit.model.calls import identity, spoken
@@ -22,6 +24,7 @@ from chaoskit.model.history import (
     Applied,
     Asked,
     Delivered,
+    Event,
     FaultFired,
     LifeEnded,
     LifeStarted,
@@ -62,7 +65,7 @@ def check(case: Case) -> Iterator[Finding]:
     trial, scenario, manifest = case.trial, case.scenario, case.manifest
     script, losses = Script(scenario), Losses.of(trial, scenario)
     yield from _ending(trial, script, manifest, losses)
-    yield from _delivered_again(trial, script, losses)
+    yield from _delivered_again(trial, script, _Known(manifest, losses))
     yield from waits(trial, scenario)
     yield from _past_the_end(trial, scenario)
     yield from _after_done(trial, losses)
@@ -233,34 +236,63 @@ def _last_words(end: LifeEnded | None) -> str:
     return f" Life {end.life}{name} {how}; its log is {end.output}; it last said:{said}"
 
 
-def _delivered_again(trial: Trial, script: Script, losses: Losses) -> Iterator[Finding]:
+def _delivered_again(
+    trial: Trial, script: Script, known: "_Known"
+) -> Iterator[Finding]:
     """Deliveries that no call could be for which the model still waits.
 
-    What the life after ``done`` does is judged by itself. What the store forgot has to
-    be done again; and a life that was paused learns only from the store that another
-    has taken over.
+    What the life after ``done`` does is judged by itself; and a life that was paused
+    learns only from the store that another has taken over.
     """
-    issued, told = -1, set()
-    carried: set[str] = set()
-    unaware = sent_unaware(trial)
+    told, unaware = set(), sent_unaware(trial)
     for event in trial.history:
-        match event:
-            case FaultFired() if any(loss.seq == event.seq for loss in losses):
-                carried.clear()
-            case LifeStarted() if losses.found_by(event):
-                carried.clear()
-            case Asked(problem=None):
-                issued = max(issued, event.turn)
-                carried |= set(event.carried)
+        known.take(event)
         if not isinstance(event, Delivered) or event.life in trial.again:
             continue
         group = script.groups.get(identity(event))
         if group is None or group.identity in told or event.seq in unaware:
             continue
-        calls = {name_of(call) for call in group.calls if call.turn <= issued}
-        if calls and calls <= carried:
+        if known.is_over(group):
             told.add(group.identity)
             yield _again(event, group, trial.spoken(event.life))
+
+
+@dataclass
+class _Known:
+    """What the model has seen, and the agent must know of.
+
+    What the store forgot has to be done again, and so has what a crash may take back.
+    """
+
+    manifest: Manifest
+    losses: Losses
+    issued: int = -1
+    carried: set[str] = field(default_factory=set)
+    kept: set[str] = field(default_factory=set)
+    """What no crash takes back."""
+
+    def take(self, event: Event) -> None:
+        if takes_back(event, self.manifest):
+            self.carried &= self.kept
+        elif keeps(event, self.manifest):
+            self.kept |= self.carried
+        match event:
+            case FaultFired() if any(loss.seq == event.seq for loss in self.losses):
+                self._forget()
+            case LifeStarted() if self.losses.found_by(event):
+                self._forget()
+            case Asked(problem=None):
+                self.issued = max(self.issued, event.turn)
+                self.carried |= set(event.carried)
+
+    def _forget(self) -> None:
+        self.carried.clear()
+        self.kept.clear()
+
+    def is_over(self, group: Group) -> bool:
+        """Whether the model has the results of all calls that it asked for."""
+        calls = {name_of(call) for call in group.calls if call.turn <= self.issued}
+        return bool(calls) and calls <= self.carried
 
 
 def _again(event: Delivered, group: Group, life: str) -> Finding:

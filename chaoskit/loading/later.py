@@ -9,6 +9,7 @@ from chaoskit.model.manifest import (
     Disk,
     Guarantee,
     Launch,
+    Resumes,
     Store,
 )
 from chaoskit.model.scenario import (
@@ -33,6 +34,7 @@ CHOICES: Mapping[type[StrEnum], Choice] = {
     ToolClass: Choice("a tool's class"),
     Via: Choice("a way to call a tool"),
     Guarantee: Choice("a guarantee"),
+    Resumes: Choice("where a run goes on after a crash"),
     Capability: Choice("a capability"),
     Launch: Choice("a way to launch"),
     Disk: Choice("what becomes of a container's disk"),

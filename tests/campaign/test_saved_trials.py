@@ -105,10 +105,11 @@ def test_a_harness_that_was_killed_halfway_leaves_trials_to_judge(
     out = tmp_path / "out"
     path = write_scenario()
     command = [sys.executable, "-m", "chaoskit", "run", str(path), "--out", str(out)]
+    command += ["--strategy", "sample", "--trials", "5000"]  # not over before it dies
     with subprocess.Popen(command, stderr=subprocess.PIPE, text=True) as process:
         assert process.stderr is not None
         for line in process.stderr:
-            if line.startswith("sweep"):
+            if line.startswith("sample"):
                 break
         journal = out / "trials.jsonl"
         while len(journal.read_text().splitlines()) < 4:

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from chaoskit.campaign.search import NOTHING_STRUCK
+from chaoskit.campaign.search import NOT_FOLLOWED, NOTHING_STRUCK
 from chaoskit.certify import revision as revisions
 from chaoskit.certify.derive import can_vary, derived
 from chaoskit.certify.known import is_known, load_known, passed
@@ -18,9 +18,16 @@ from chaoskit.certify.levels import (
     Stop,
     standing,
 )
-from chaoskit.certify.observed import chased, inside_replies, operations
-from chaoskit.certify.outcomes import outcome
-from chaoskit.certify.scenario_set import flaws, not_for, tags_tried, unseen
+from chaoskit.certify.observed import chased, inside_replies, kills_in, operations
+from chaoskit.certify.outcomes import is_whole, outcome
+from chaoskit.certify.revision import Revision
+from chaoskit.certify.scenario_set import (
+    flaws,
+    has_waits,
+    not_for,
+    tags_tried,
+    unseen,
+)
 from chaoskit.checks import CHECKS, REQUIREMENTS
 from chaoskit.model.errors import InputError
 from chaoskit.model.faults import FaultKind
@@ -78,6 +85,29 @@ def test_what_only_warns_is_what_the_checks_call_a_warning():
 def test_a_released_revision_is_not_changed():
     for name, sha256 in RELEASED.items():
         assert revisions.digest(name) == sha256
+
+
+@pytest.mark.parametrize(
+    "changes",
+    [
+        {"thorough": False},
+        {"or_depth": True},
+        {"depth": 1},
+        {"strategy": "treadmill"},
+        {"wobble": "wording"},
+        {"faults": ["powerloss"]},
+    ],
+    ids=lambda changes: next(iter(changes)),
+)
+def test_pairs_are_within_nothing_less_than_all_chains_of_two_kills(changes):
+    """A revision that says so is none; the current one is."""
+    document = REVISION.model_dump(mode="json")
+    assert Revision.model_validate(document) == REVISION
+    (level,) = (each for each in document["levels"] if each["id"] == "L3")
+    (chains,) = (each for each in level["campaigns"] if each["id"] == "chains")
+    chains.update(changes)
+    with pytest.raises(ValueError, match="a thorough closure that holds it"):
+        Revision.model_validate(document)
 
 
 # --- levels --------------------------------------------------------------------------
@@ -141,6 +171,14 @@ def test_what_proves_nothing_and_what_was_not_run_hold_a_level_up(level):
 def test_a_campaign_that_makes_no_sense_for_the_agent_holds_up_nothing():
     aside = Outcome("pay", "restart", not_for="it is for other stores")
     assert stands(shown(aside)).level == "L4"
+
+
+def test_a_campaign_within_another_holds_up_nothing():
+    """What it stands on does: that other campaign has to be there, and whole."""
+    inside = Outcome("pay", "pairs", within="within chains: 9 states, 80 kills")
+    assert stands(shown(inside)).level == "L4"
+    doubtful = Outcome("pay", "chains", doubts=("it was cut short",))
+    assert stands(shown(inside, doubtful)).level == "L2"
 
 
 def test_a_lower_level_that_fails_is_not_made_good_by_higher_ones():
@@ -235,6 +273,12 @@ def test_what_was_declared_and_not_seen_is_named(make_scenario):
     assert "nothing crossed to files" in told
 
 
+def test_time_counts_where_something_is_waited_for(make_scenario):
+    tools = {"pay": "keyed"}
+    assert has_waits(make_scenario([PAY], {"wait": 1}, tools=tools))
+    assert not has_waits(make_scenario([PAY], {"ask": "Sure?"}, tools=tools))
+
+
 def campaign(name):
     return next(each for each in REVISION.campaigns() if each.id == name)
 
@@ -293,6 +337,16 @@ def test_a_campaign_keeps_the_workload_and_judges_every_promise():
         == document({"call": {"pay": {"order": "o-1"}}})["llm"]["script"]
     )
     assert "promises" not in told
+
+
+def test_that_a_field_means_nothing_is_no_thorough_closure_s_belief():
+    """Its author lists it: with all fields listed, any closure would end at once."""
+    listed = {**document(), "volatile": ["*"]}
+    kept = {
+        name: "volatile" in derived(listed, campaign(name), "a", 1, {})
+        for name in ("closure", "chains", "pairs")
+    }
+    assert kept == {"closure": True, "chains": False, "pairs": True}
 
 
 def varied(*turns):
@@ -444,6 +498,29 @@ def test_only_a_closure_may_end_at_its_depth():
     assert len(outcome("pay", campaign("pairs"), endless).doubts) == 2
 
 
+WARNED = Shown(
+    Finding("effects", "effects/once-beyond-its-reach", "Twice.", 1, 2),
+    Schedule.parse("kill@0:tools.pay[o-1]#1:after"),
+    "0007",
+)
+
+
+@pytest.mark.parametrize(
+    ("more", "whole"),
+    [
+        ({}, True),
+        ({"doubts": ("2 more schedules were due",)}, False),
+        ({"endless": "it did not end", "doubts": ("it did not end",)}, False),
+        ({"findings": (WARNED,)}, False),
+        ({"notes": (f"3 {NOT_FOLLOWED}",)}, False),
+        ({"states": None}, False),
+    ],
+)
+def test_a_closure_is_whole_if_it_left_nothing_out(more, whole):
+    told = report(**{"states": 9, **more})
+    assert is_whole(outcome("pay", campaign("chains"), told), told) is whole
+
+
 def test_fault_free_runs_need_no_fault():
     clean = report(doubts=(NOTHING_STRUCK, "it does not repeat"))
     assert outcome("pay", campaign("clean"), clean).doubts == ("it does not repeat",)
@@ -471,6 +548,16 @@ def test_a_kill_chases_what_struck(told, tmp_path):
     leave(tmp_path, "0002", "", *told().done().trial().history)
     (found,) = chased(tmp_path, ["redis.pexpire[b]"])
     assert str(found) == f"{schedule} + kill@0:llm.chat#1:before"
+
+
+def test_the_kills_of_a_closure_are_the_crossings_of_its_recoveries(told, tmp_path):
+    """Not those that led to where each began; and a beat counts once."""
+    story = told().cross("redis", "set", "a").killed(cause="restored").resume()
+    beats = story.cross("redis", "pexpire", "b").cross("redis", "pexpire", "b")
+    trial = beats.cross("llm", "chat").done().trial()
+    leave(tmp_path, "0003", str(trial.schedule), *trial.history)
+    assert kills_in(tmp_path, []) == 6
+    assert kills_in(tmp_path, ["redis.pexpire[b]"]) == 4
 
 
 def test_a_kill_lands_between_all_pieces_of_a_streamed_reply(told):

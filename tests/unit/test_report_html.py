@@ -14,7 +14,7 @@ from chaoskit.model.verdict import Finding, Severity
 from chaoskit.report import as_html
 from chaoskit.report.drawing import Drawing
 from chaoskit.report.html_report import DRAWINGS_MAX, FAULTS_MAX, STORIES_MAX
-from chaoskit.report.page import TEXT_MAX
+from chaoskit.report.page import TEXT_MAX, _templates
 from chaoskit.report.timeline import ROWS_MAX, rows
 
 SCHEDULE = Schedule.parse("kill@0:tools.pay[o-1]#1:after")
@@ -68,6 +68,19 @@ def applied(trial):
 
 
 # --- what it says --------------------------------------------------------------------
+
+
+def test_a_page_reads_no_file_when_a_campaign_ends(monkeypatch):
+    """By then another version may have been installed, with other names in it."""
+
+    def gone(path, *_more, **_words):
+        raise FileNotFoundError(path)
+
+    _templates.cache_clear()
+    with monkeypatch.context() as patch:
+        patch.setattr("builtins.open", gone)
+        written = as_html(report(TWICE), {})
+    assert "Paid twice." in written
 
 
 @pytest.mark.parametrize(

@@ -208,6 +208,7 @@ def scenario(make_scenario):
 MANIFESTS = st.tuples(
     st.sampled_from(["exactly-once", "at-least-once", "at-most-once"]),
     st.sampled_from([None, 1, 2]),
+    st.sampled_from(["last-checkpoint", "earlier-checkpoint", "start"]),
 )
 
 
@@ -234,8 +235,8 @@ def test_no_history_makes_a_check_raise(
 ):
     story = told_by(told(), steps)
     story.unfired = unfired
-    guarantee, attempts = manifest
-    manifest = make_manifest(guarantee, max_attempts=attempts)
+    guarantee, attempts, resumes = manifest
+    manifest = make_manifest(guarantee, max_attempts=attempts, resumes=resumes)
     judgement = judge(story.trial(), scenario, manifest, golden)
     assert not [doubt for doubt in judgement.doubts if "crashed" in doubt]
     assert not (unfired and judgement.verdict is Verdict.PASS)

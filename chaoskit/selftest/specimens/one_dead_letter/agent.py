@@ -41,11 +41,16 @@ class Runs:
         """Store how far it is."""
         self.store.set(f"said:{run}", json.dumps(messages))
 
+    def admit(self, run: str, goal: str) -> None:
+        """Take it in; told again, nothing of what was said is lost."""
+        self.store.set(f"said:{run}", json.dumps([kit.user(goal)]), nx=True)
+        self.store.sadd("runs", run)
+
     def recover(self) -> list[str]:
         """What was begun. One run that is beyond hope ends this for all of them."""
         begun = self.store.hgetall("begins")
         for run in sorted(begun):
-            if run == OWN and int(begun[run]) > BEGINS_MAX:
+            if run == OWN and int(begun[run]) >= BEGINS_MAX:
                 raise DeadLetter(f"{run} was begun {begun[run]} times")
         return self.open()
 
@@ -89,8 +94,7 @@ def main() -> None:
         case ["worker"]:
             worker(runs)
         case ["submit", run, goal]:
-            runs.save(run, [kit.user(goal)])
-            runs.store.sadd("runs", run)
+            runs.admit(run, goal)
         case ["status", run]:
             messages = runs.load(run)
             print("done" if kit.is_over(messages) else "running")

@@ -92,7 +92,8 @@ def inspect(run: str) -> int:
     """Print what the next life would read."""
     state: Any = None
     if path().exists():
-        with sqlite3.connect(f"file:{path()}?mode=ro", uri=True) as db:
+        # Not read-only: a journal that was left has to be rolled back before.
+        with sqlite3.connect(path()) as db:
             tables = db.execute("SELECT 1 FROM sqlite_master WHERE name = 'runs'")
             state = load(db, run) if tables.fetchone() else None
     state = state or {"n": 0, "messages": []}
