@@ -18,6 +18,7 @@ from chaoskit.campaign.tally import Cause, Tally
 from chaoskit.checks import Judgement, judge
 from chaoskit.checks.case import NOTHING, Golden
 from chaoskit.explore.baseline import Baseline, without_effects
+from chaoskit.explore.beats import Beats
 from chaoskit.explore.closure import Closure
 from chaoskit.explore.explorer import Explorer
 from chaoskit.explore.fingerprint import Canon, learn
@@ -29,7 +30,6 @@ from chaoskit.explore.strikes import Strikes
 from chaoskit.explore.sweep import Sweep
 from chaoskit.explore.treadmill import Treadmill, so_far
 from chaoskit.loading import Loaded
-from chaoskit.model.address import Operation
 from chaoskit.model.errors import did_you_mean
 from chaoskit.model.faults import FaultKind
 from chaoskit.model.history import RunEnded
@@ -70,7 +70,7 @@ class Search:
         self._searched = 0
         self._left_over = 0
         self._beyond = 0
-        self._idle: frozenset[Operation] = frozenset()
+        self._beats = Beats()
         self._fresh: tuple[str, ...] = ()
         self._canon: Canon | None = None
         self._causes_of_clean_run: frozenset[Cause] = frozenset()
@@ -190,7 +190,7 @@ class Search:
             Strategy.SAMPLE,
         ):
             return
-        self._idle = steady.idle
+        self._beats.idle = steady.idle
         for operation in steady.mixed:
             self._tally.doubt(
                 f"{operation} carries changes of the state and something periodic, "
@@ -205,7 +205,8 @@ class Search:
             case Strategy.SWEEP:
                 return Sweep(strikes, search.depth)
             case Strategy.TREADMILL:
-                self._tally.treadmill = Treadmill(self._scenario.wanted)
+                limit = self._loaded.manifest.contract.max_attempts
+                self._tally.treadmill = Treadmill(self._scenario.wanted, limit)
                 return self._tally.treadmill
             case Strategy.SAMPLE:
                 return Sample(strikes, search.seed, search.trials)
@@ -366,17 +367,12 @@ class Search:
     def _without_late_beats(self, visited: Visited) -> Visited:
         """Excuse a fault at a beat that did not come.
 
-        Both clean runs may have had as many beats by chance, and this one fewer: the
-        operation turns out to be periodic, and is struck at its first occurrence only.
+        So is one at what came after a beat that came at another moment than before.
         """
-        late = {
-            fault
-            for fault in visited.trial.unfired
-            if fault.at.operation in self._idle and fault.at.nth > 1
-        }
+        late = self._beats.excused(visited.trial)
+        self._tally.late_periodic |= self._beats.late
         if not late:
             return visited
-        self._tally.late_periodic |= {fault.at.operation for fault in late}
         unfired = tuple(f for f in visited.trial.unfired if f not in late)
         return replace(visited, trial=replace(visited.trial, unfired=unfired))
 

@@ -16,7 +16,6 @@ from chaoskit.certify.levels import Evidence, Outcome, Standing, Stop, standing
 from chaoskit.certify.revision import Campaign, Level, digest
 from chaoskit.certify.run import Ran, Results
 from chaoskit.certify.scenario_set import tags_tried
-from chaoskit.model.report import Report
 from chaoskit.model.scenario import Strategy
 from chaoskit.model.verdict import Verdict
 
@@ -219,13 +218,18 @@ def _figures(ran: Ran) -> dict[str, Any]:
             "missed": len(crossings.missed),
         }
     if ran.campaign.strategy is Strategy.CLOSURE:
-        figures["closure"] = _closure(report)
+        figures["closure"] = _closure(ran)
     return figures
 
 
-def _closure(report: Report) -> dict[str, Any]:
-    ended = report.states is not None and not report.endless
-    return {"states": report.states, "ended": ended, "depth_reached": report.depth}
+def _closure(ran: Ran) -> dict[str, Any]:
+    report = ran.report
+    return {
+        "states": report.states,
+        "ended": ran.is_closed,
+        "depth_reached": report.depth,
+        "followed_for": ran.campaign.depth if ran.campaign.thorough else None,
+    }
 
 
 def _stops(stops: Iterable[Stop], known: Sequence[Known]) -> list[dict[str, Any]]:

@@ -28,8 +28,8 @@ _PAIRS = """\
 A campaign is left out, with the reason on the certificate, where it has no meaning for
 the agent or the scenario, and {narrow} where {wider} has tried all that it would: that
 one ran every recovery to its end, took nobody's word for it that a field of the store
-means nothing, found nothing and left nothing out. It never stands for {narrow} of a
-scenario that waits, as its worlds are restored when a wait is over."""
+means nothing, found nothing, left nothing out and came to an end. It never stands for
+{narrow} of a scenario that waits, as its worlds are restored when a wait is over."""
 
 _TAGS = """\
 Tags stand beside a level of at least {lowest}, never instead of one. Each is tried

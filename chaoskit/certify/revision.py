@@ -158,7 +158,6 @@ def _holds(wider: Campaign, campaign: Campaign) -> bool:
     return (
         wider.strategy is Strategy.CLOSURE
         and wider.thorough
-        and not wider.or_depth
         and campaign.strategy is Strategy.SWEEP
         and wider.faults == campaign.faults == kills
         and wider.wobble is campaign.wobble is Wobble.NONE

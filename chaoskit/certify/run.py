@@ -54,6 +54,13 @@ class Ran:
     verdict: Verdict
     pairs: int = 0
 
+    @property
+    def is_closed(self) -> bool:
+        """Of a closure: whether no further kill leads anywhere new, however many."""
+        followed = self.campaign.depth if self.campaign.thorough else None
+        is_cut = followed is not None and self.report.depth == followed
+        return self.report.states is not None and not self.report.endless and not is_cut
+
 
 @dataclass
 class Results:

@@ -50,7 +50,7 @@ def figures(ran: Ran) -> str:
     words += [f"{ran.pairs} pairs"] if campaign.depth > 1 else []
     words += [_crossings(ran)] if campaign.has_targets else []
     if report.states is not None:
-        end = "closed" if not report.endless else "not closed"
+        end = "closed" if ran.is_closed else "not closed"
         words.append(f"{report.states} states, {end}, {report.depth} kills deep")
     return ", ".join(words)
 

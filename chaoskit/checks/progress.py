@@ -77,13 +77,14 @@ def _ending(
     trial: Trial, script: Script, manifest: Manifest, losses: Losses
 ) -> Iterator[Finding]:
     ended = trial.ended
-    # What a store has forgotten may be past all recovery: then to say so is right.
+    # What a store has forgotten may be past all recovery: then to say so is right, and
+    # so is it to park at a gate that was open then, or for a call in doubt again.
     may_fail = bool(losses) or _may_fail(trial, script, manifest)
     if ended.outcome == "endless" and not never_let_to_end(trial, script):
         yield _ended_badly(
             trial, "progress/ends", f"The run never ends: {ended.reason}"
         )
-    elif ended.outcome == "parked":
+    elif ended.outcome == "parked" and not losses:
         waits = open_turn(trial.history, script.scenario.llm.script) is not None
         if not waits and not calls_in_doubt(trial, script, manifest, parked=True):
             message = "The run parked with no open gate, no wait and no call in doubt"

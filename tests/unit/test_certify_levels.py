@@ -21,6 +21,7 @@ from chaoskit.certify.levels import (
 from chaoskit.certify.observed import chased, inside_replies, kills_in, operations
 from chaoskit.certify.outcomes import is_whole, outcome
 from chaoskit.certify.revision import Revision
+from chaoskit.certify.run import Ran
 from chaoskit.certify.scenario_set import (
     flaws,
     has_waits,
@@ -39,7 +40,9 @@ from chaoskit.model.trial import Trial
 from chaoskit.model.verdict import Finding, Severity
 
 REVISION = revisions.load()
-RELEASED: dict[str, str] = {}
+RELEASED = {
+    "2026.1": "28ae36e2b64369ca1c476034814aab3449461dddfadef9cf4eea3b185933bee3",
+}
 """The SHA-256 of each released revision: it is never changed, a new one is added."""
 TWICE = "effects/once-across-kill"
 SCENARIOS = ("pay", "book")
@@ -91,7 +94,6 @@ def test_a_released_revision_is_not_changed():
     "changes",
     [
         {"thorough": False},
-        {"or_depth": True},
         {"depth": 1},
         {"strategy": "treadmill"},
         {"wobble": "wording"},
@@ -519,6 +521,16 @@ WARNED = Shown(
 def test_a_closure_is_whole_if_it_left_nothing_out(more, whole):
     told = report(**{"states": 9, **more})
     assert is_whole(outcome("pay", campaign("chains"), told), told) is whole
+
+
+@pytest.mark.parametrize(
+    ("name", "depth", "closed"),
+    [("closure", 9, True), ("chains", 1, True), ("chains", 2, False)],
+)
+def test_a_closure_that_was_to_go_no_deeper_is_not_called_closed(name, depth, closed):
+    """Beyond its last kill there may be more; it says how deep it is whole."""
+    told = report(states=9, depth=depth)
+    assert Ran("pay", campaign(name), told, told.verdict).is_closed is closed
 
 
 def test_fault_free_runs_need_no_fault():

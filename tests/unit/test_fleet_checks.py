@@ -117,6 +117,27 @@ def test_a_start_is_closed_by_the_process_that_logged_it(fleet, judged):
     assert found.requirement == "log/starts-are-closed"
 
 
+@pytest.mark.parametrize(
+    ("kind", "answered", "found"),
+    [
+        (FaultKind.RESTART, False, []),
+        (FaultKind.DROP_REPLY, False, []),
+        (FaultKind.RESTART, True, ["log/starts-are-closed"]),
+        (FaultKind.TERM, False, ["log/starts-are-closed"]),
+    ],
+)
+def test_a_start_may_stay_open_where_nobody_said_what_became_of_the_last_message(
+    fleet, judged, kind, answered, found
+):
+    """It saved that the run is done, and was stopped while its store was away."""
+    crew = fleet()
+    crew.by(0).log("run.start", 1).cross("postgres", "update", "runs").struck(kind)
+    if answered:
+        crew.by(0).cross("postgres", "select", "runs")
+    crew.seen("done").ends(0).ends(1)
+    assert broken(judged(log.check, crew.over())) == found
+
+
 def test_a_run_that_is_done_stays_so(fleet, judged):
     crew = fleet().seen("running").seen("done").seen("running")
     found = judged(progress.check, crew.over())

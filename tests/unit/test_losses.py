@@ -203,3 +203,19 @@ def test_a_run_that_cannot_be_recovered_from_a_loss_may_fail_in_words(
     story = paid(told()).struck(kind)
     found = judged(story.end("failed", code=65).over("failed"))
     assert [name for name in broken(found) if name.startswith("progress")] == expected
+
+
+@pytest.mark.parametrize(
+    ("kind", "expected"),
+    [
+        (FaultKind.EXPIRE, []),
+        (FaultKind.ROLLBACK, []),
+        (FaultKind.DELAY, ["progress/parks-for-a-reason"]),
+    ],
+)
+def test_a_run_may_park_for_what_it_waited_for_before_the_loss(
+    told, judged, kind, expected
+):
+    """Its store says once more that a gate is open, or that a call is in doubt."""
+    found = judged(paid(told()).struck(kind).parks())
+    assert [name for name in broken(found) if name.startswith("progress")] == expected

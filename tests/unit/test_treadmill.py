@@ -19,13 +19,14 @@ KILL = Wanted.parse("kill")
 class Machine:
     """A durable agent of turns: it looks up what is saved, asks, pays, saves.
 
-    ``counts``: it counts its lives in its store.
+    ``counts``: it counts its lives in its store. ``attempts_max``: it gives the run up
+    after so many of them between two saves.
     """
 
-    def __init__(self, story, turns=2, *, counts=False):
+    def __init__(self, story, turns=2, *, counts=False, attempts_max=None):
         self.story, self.turns = story, turns
-        self.counts = counts
-        self.saved = self.lives = 0
+        self.counts, self.attempts_max = counts, attempts_max
+        self.saved = self.lives = self.lost = 0
         self.steps = None
 
     def run(self, steps=None):
@@ -36,6 +37,9 @@ class Machine:
         while not self._live():
             self._leave_wreck()
             self.story.resume()
+            self.lost += 1
+            if self.lost == self.attempts_max:
+                return self.story.fails().trial()
         return self.story.done().trial()
 
     def _live(self):
@@ -67,6 +71,7 @@ class Machine:
         if not self._lets_go():
             return False
         self.saved += 1
+        self.lost = 0
         return self._answers()
 
     def _pass(self, *message):
@@ -143,6 +148,60 @@ def test_an_agent_that_counts_its_lives_is_not_killed_for_ever(walk):
     _, trial, baseline = walk(counts=True)
     assert trial.ended.outcome == "done"
     assert len(trial.kills) <= len(baseline.targets)
+
+
+@pytest.fixture
+def walk_on(told):
+    """Walks every run of a treadmill with a machine that gives up after some lives."""
+
+    def go(limit, said=None):
+        def machine(steps=None):
+            made = Machine(told(), attempts_max=limit)
+            made.story.events.clear()
+            return made if steps is None else made.run(steps)
+
+        baseline = Baseline(*(machine().run(),) * 2)
+        mill = Treadmill([KILL], limit if said is None else said)
+        due = list(mill.first(baseline))
+        for number in range(99):
+            if not due:
+                return mill, baseline
+            visit, made = due.pop(), machine()
+            trial = made.run(Steps(visit.tread, made.story.events))
+            named = replace(trial, name=f"{number:04}")
+            due += mill.after(Visited(visit, named))
+        raise AssertionError("it never ends")
+
+    return go
+
+
+@pytest.mark.parametrize("limit", [2, 3, 5, 7])
+def test_an_agent_that_gives_up_is_let_go_on_in_time_and_a_further_run_goes_on(
+    walk_on, limit
+):
+    """None of the further runs is given up, and in the end nothing is left."""
+    mill, baseline = walk_on(limit)
+    first, *further = mill.walked
+    assert first.ended.outcome == "failed"
+    assert {trial.ended.outcome for trial in further} == {"done"}
+    assert mill.reached == set(map(str, baseline.targets))
+    struck = [fault for trial in mill.walked for fault in trial.kills]
+    assert len(struck) == len(baseline.targets), "each of them once"
+    assert not list(mill.why_short())
+
+
+def test_one_that_takes_it_all_needs_one_run(walk_on):
+    mill, _ = walk_on(20)
+    (trial,) = mill.walked
+    assert trial.ended.outcome == "done"
+
+
+def test_one_that_gives_up_sooner_than_it_says_is_told(walk_on):
+    """It ends each run; and it is not tried for ever."""
+    mill, _ = walk_on(3, said=8)
+    assert len(mill.walked) == 2
+    (why,) = mill.why_short()
+    assert "in trial 0001" in why
 
 
 def test_a_run_that_ends_otherwise_is_told(told):
