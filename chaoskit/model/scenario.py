@@ -52,7 +52,7 @@ class Strategy(StrEnum):
     CLOSURE = "closure"
     """Every crash state that any number of kills can reach, by restoring worlds."""
     TREADMILL = "treadmill"
-    """One run that is killed at every crossing, each life a step further."""
+    """A run killed at every crossing, life by life; another where it is given up."""
     SAMPLE = "sample"
     """Seeded random walks of several faults a run."""
     REPLAY = "replay"
@@ -252,7 +252,7 @@ class Scenario(Frozen):
     limits: Limits = Limits()
     """How long things may take."""
     human: tuple[Text, ...] = ()
-    """The answers to the script's `ask` turns, in order."""
+    """The answers to the script's `ask` turns, in order; brought again if forgotten."""
     volatile: tuple[Text, ...] = ()
     """Paths in the store that differ between equal states, ignored by closure."""
 
