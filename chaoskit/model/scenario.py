@@ -172,7 +172,7 @@ class Limits(Frozen):
     life_seconds: Seconds = 30
     """For one life of the agent."""
     trial_seconds: Seconds = 120
-    """For all lives of one trial, but for those that a scheduled fault ended."""
+    """For all lives of one trial, but for those that a fault named with a life ended."""
     grace_seconds: Seconds = 5
     """For a life that was asked to end."""
     memory_mb: Annotated[Whole, Field(ge=16, le=2**20)] | None = None

@@ -30,10 +30,18 @@ class Step:
 
 
 class Course:
-    """Supervises one run, as whoever operates the agent would."""
+    """Supervises one run, as whoever operates the agent would.
+
+    ``endless``: a fault strikes in every life, so that time alone ends the run.
+    """
 
     def __init__(
-        self, scenario: Scenario, manifest: Manifest, patience: Patience
+        self,
+        scenario: Scenario,
+        manifest: Manifest,
+        patience: Patience,
+        *,
+        endless: bool = False,
     ) -> None:
         self._scenario = scenario
         self._script = scenario.llm.script
@@ -41,6 +49,7 @@ class Course:
         self._patience = patience
         self._deadline = patience.now() + scenario.limits.trial_seconds
         self._since = patience.now()
+        self._endless = endless
         self._deaths = 0
         self._answered: int | None = None
 
@@ -71,7 +80,7 @@ class Course:
         Else how many a schedule may end would depend on the machine's speed.
         """
         now = self._patience.now()
-        if end.cause == "fault":
+        if end.cause == "fault" and not self._endless:
             self._deadline += now - self._since
         self._since = now
 

@@ -39,7 +39,12 @@ class Run:
         self._plan = plan
         self._record = record
         self._lives = Lives(plan, world, launcher, folder, record)
-        self._course = Course(plan.scenario, plan.manifest, self._lives.patience)
+        self._course = Course(
+            plan.scenario,
+            plan.manifest,
+            self._lives.patience,
+            endless=any(fault.at.life is None for fault in plan.path.faults),
+        )
         self._inspection = Inspection(self._lives, OwnCommands(self._lives))
         self._decided: dict[int, Step | RunEnded] = {}
 
@@ -101,10 +106,10 @@ class Run:
                 await lives.close(life)
         try:
             event = await lives.end(living, ended, cause)
-            await self._inspect_after(event)
-            return event
-        finally:
+        finally:  # before anybody looks: the fault that waits holds the door
             living.release()
+        await self._inspect_after(event)
+        return event
 
     async def _inspect_after(self, end: LifeEnded) -> None:
         """Before the next life can heal anything."""

@@ -8,7 +8,8 @@ import sys
 import pytest
 
 # An agent over a file. `--touch`: its look leaves a mark, and a life that finds the
-# mark gives the run up. `--in-place`: it empties the file before it fills it.
+# mark gives the run up. `--peek`: it takes the mark away again. `--in-place`: it
+# empties the file before it fills it.
 AGENT = """
 import json, os, sys, urllib.request
 
@@ -44,6 +45,9 @@ def post(url, body, **headers):
 if "inspect" in flags:
     if "--touch" in flags:
         open(mark, "w").write("somebody was here")
+    if "--peek" in flags:
+        open(mark, "w").close()
+        os.remove(mark)
     print(json.dumps(load()))
     raise SystemExit
 if os.path.exists(mark):
@@ -129,3 +133,11 @@ def test_a_checkpoint_that_a_kill_halved_is_seen_before_it_is_healed(write, chao
     schedule = "kill@0:files.write[state.json]#2:before"
     result = chaoskit("replay", write("--in-place"), schedule)
     assert "store/readable" in result.requirements, result.stdout
+
+
+def test_a_look_is_not_kept_waiting_by_the_fault_it_comes_after(write, chaoskit):
+    """`kill_one` holds the door until the death is on record, and no longer."""
+    schedule = "kill_one@0:tools.pay[o-1]#1:after"
+    result = chaoskit("replay", write("--peek"), schedule)
+    assert result.code == 0, result.stdout + result.stderr
+    assert looks(result, "0003") == [("death", 0, 1, 2), ("end", 2, 4, 4)]
