@@ -172,7 +172,7 @@ class Limits(Frozen):
     life_seconds: Seconds = 30
     """For one life of the agent."""
     trial_seconds: Seconds = 120
-    """For all lives of one trial, but for those that a fault named with a life ended."""
+    """For all lives of one trial, but those that a fault of that life alone ended."""
     grace_seconds: Seconds = 5
     """For a life that was asked to end."""
     memory_mb: Annotated[Whole, Field(ge=16, le=2**20)] | None = None

@@ -32,7 +32,7 @@ class Step:
 class Course:
     """Supervises one run, as whoever operates the agent would.
 
-    ``endless``: a fault strikes in every life, so that time alone ends the run.
+    ``unending``: a fault strikes in every life, so that time alone ends the run.
     """
 
     def __init__(
@@ -41,7 +41,7 @@ class Course:
         manifest: Manifest,
         patience: Patience,
         *,
-        endless: bool = False,
+        unending: bool = False,
     ) -> None:
         self._scenario = scenario
         self._script = scenario.llm.script
@@ -49,7 +49,7 @@ class Course:
         self._patience = patience
         self._deadline = patience.now() + scenario.limits.trial_seconds
         self._since = patience.now()
-        self._endless = endless
+        self._is_unending = unending
         self._deaths = 0
         self._answered: int | None = None
 
@@ -80,7 +80,7 @@ class Course:
         Else how many a schedule may end would depend on the machine's speed.
         """
         now = self._patience.now()
-        if end.cause == "fault" and not self._endless:
+        if end.cause == "fault" and not self._is_unending:
             self._deadline += now - self._since
         self._since = now
 

@@ -43,7 +43,7 @@ class Run:
             plan.scenario,
             plan.manifest,
             self._lives.patience,
-            endless=any(fault.at.life is None for fault in plan.path.faults),
+            unending=any(fault.at.life is None for fault in plan.path.faults),
         )
         self._inspection = Inspection(self._lives, OwnCommands(self._lives))
         self._decided: dict[int, Step | RunEnded] = {}
