@@ -69,7 +69,7 @@ class Classifier:
         if first in SCHEMA:
             return schema_change(each)
         if first in VERBS:
-            return self._with_calls(VERBS[first](each), each)
+            return self._told(VERBS[first](each), each, alone=data_change(each) is None)
         if first == "explain":
             return self._explained(each)
         if first == "prepare":
@@ -80,14 +80,17 @@ class Classifier:
 
     def _select(self, each: Tokens) -> Meaning:
         if (change := data_change(each)) is not None:
-            return self._with_calls(change, each)
+            return self._told(change, each)
         return into_table(each) or self._call(each) or LOOK
 
-    def _with_calls(self, change: Meaning, each: Tokens) -> Meaning:
-        """A function that it calls may change more than it counts."""
-        if change.counted and self._call(each) is not None:
-            return replace(change, counted=False)
-        return change
+    def _told(self, change: Meaning, each: Tokens, *, alone: bool = True) -> Meaning:
+        """Whether the server tells all that it changes, by the rows that it counts.
+
+        A function changes what nobody counts: one that it calls, or that a trigger
+        does, of which the words say nothing. And so does another change inside it.
+        """
+        is_told = alone and not self._functions and self._call(each) is None
+        return replace(change, counted=change.counted and is_told)
 
     def _call(self, each: Tokens) -> Meaning | None:
         for at in range(len(each) - 1):
@@ -105,7 +108,8 @@ class Classifier:
         begins = [i for i, w in enumerate(words) if w in (*DATA, "select", "with")]
         if not begins or not {"analyze", "analyse"} & set(words[: begins[0]]):
             return READ
-        return self._meaning(each[begins[0] :])
+        # Its own tag is EXPLAIN, and counts no rows.
+        return replace(self._meaning(each[begins[0] :]), counted=False)
 
     def _prepared(self, each: Tokens) -> Meaning:
         if is_word(each, 1, "transaction"):

@@ -42,18 +42,7 @@ def fleet(on_postgres):
     return Fleet
 
 
-async def _fail(client, statement):
-    with pytest.raises(psycopg.Error):
-        await client.execute(statement)
-
-
-@pytest.mark.parametrize(
-    "statement",
-    [
-        "UPDATE t SET v = 'x' WHERE id = 9",
-        LOCKS,
-    ],
-)
+@pytest.mark.parametrize("statement", ["UPDATE t SET v = 'x' WHERE id = 9", LOCKS])
 @pytest.mark.parametrize("as_block", [False, True])
 @pytest.mark.parametrize("alone", [False, True])
 async def test_a_claim_that_found_nothing(fleet, statement, as_block, alone):
@@ -73,7 +62,8 @@ async def test_a_claim_that_found_nothing(fleet, statement, as_block, alone):
 
 async def test_one_that_fails_has_changed_nothing(fleet):
     async with fleet() as f:
-        await _fail(f.one, "UPDATE t SET id = 2 WHERE id = 1")
+        with pytest.raises(psycopg.errors.UniqueViolation):
+            await f.one.execute("UPDATE t SET id = 2 WHERE id = 1")
         await f.other.execute("UPDATE t SET v = 'x' WHERE id = 1")
         assert f.numbered() == ["update[t]#1"]
 
@@ -83,6 +73,7 @@ async def test_one_that_fails_has_changed_nothing(fleet):
     [
         "WITH gone AS (DELETE FROM t WHERE id = 2) UPDATE t SET v = 'x' WHERE id = 9",
         "WITH new AS (INSERT INTO t VALUES (3)) UPDATE t SET v = 'x' WHERE id = 9",
+        "EXPLAIN ANALYZE UPDATE t SET v = 'y' WHERE id = 1",
     ],
 )
 async def test_what_is_changed_on_the_side_counts(fleet, statement):
@@ -90,6 +81,23 @@ async def test_what_is_changed_on_the_side_counts(fleet, statement):
         await f.one.execute(statement)
         await f.one.execute("UPDATE t SET v = 'x' WHERE id = 1")
         assert f.numbered() == ["update[t]#1", "update[t]#2"]
+
+
+async def test_what_a_trigger_does_instead_counts(fleet):
+    """The server says INSERT 0 0, and the row is in another table."""
+    async with fleet() as f:
+        await f.one.execute("CREATE TABLE part (id int, v text)")
+        await f.one.execute("""
+            CREATE FUNCTION put_there() RETURNS trigger LANGUAGE plpgsql AS
+            $$ BEGIN INSERT INTO part VALUES (NEW.*); RETURN NULL; END $$""")
+        await f.one.execute("""
+            CREATE TRIGGER elsewhere BEFORE INSERT ON t
+            FOR EACH ROW EXECUTE FUNCTION put_there()""")
+        for n in (3, 4):
+            done = await f.one.execute(f"INSERT INTO t VALUES ({n})")
+            assert done.rowcount == 0
+        inserted = [at for at in f.bench.crossed(":after") if "insert" in at]
+        assert inserted == ["insert[t]#1", "insert[t]#2", "insert[t]#3"]
 
 
 async def test_who_came_too_late_though_it_began_in_time(fleet):
