@@ -18,4 +18,4 @@ standard library alone.
 
 from chaoskit.mark import mark as mark
 
-__version__ = "0.2.0"
+__version__ = "0.4.0"

@@ -36,7 +36,7 @@ from chaoskit.loading import (
     unfit,
 )
 from chaoskit.model.manifest import Store
-from chaoskit.model.scenario import Strategy, fault_flaw, search_flaws
+from chaoskit.model.scenario import PromiseId, Strategy, fault_flaw, search_flaws
 from chaoskit.model.schedule import Schedule
 from chaoskit.model.verdict import Verdict
 from chaoskit.report import as_text
@@ -143,6 +143,85 @@ def replay(
         return _campaign(loaded, _options(loaded, out, jobs, times=times, **more))
 
     _carefully(work)
+
+
+@app.command()
+def selftest(
+    names: Annotated[
+        list[str] | None, typer.Argument(metavar="NAME", help="Only these specimens.")
+    ] = None,
+    quick: Annotated[
+        bool,
+        typer.Option("--quick", help="Only what shows each broken one, and few kills."),
+    ] = False,
+    jobs: Jobs = None,
+    out: Annotated[
+        Path | None,
+        typer.Option(help="Keep here what it leaves; without it, nothing is kept."),
+    ] = None,
+) -> None:
+    """Find agents that are broken on purpose, and raise no alarm on correct ones."""
+    from chaoskit.selftest.verb import verb
+
+    _carefully(lambda: verb(names or (), jobs, quick=quick, out=out))
+
+
+@app.command("judge")
+def judge_again(
+    folder: Annotated[
+        Path,
+        typer.Argument(metavar="DIR", help="Of a campaign, or of one of its trials."),
+    ],
+    promise: Annotated[
+        list[PromiseId] | None,
+        typer.Option(help="Judge by this promise only; may be given again."),
+    ] = None,
+    out: Annotated[
+        Path | None, typer.Option(help="Leave each trial's verdict here, as of now.")
+    ] = None,
+) -> None:
+    """Judge saved trials once more, without their agent."""
+    from chaoskit.campaign import again
+
+    def work() -> int:
+        outcome = again.judge_folder(folder, promise or ())
+        if out is not None:
+            again.write(outcome, out)
+        _show(again.as_text(outcome))
+        return VERDICT_EXITS[outcome.verdict]
+
+    _carefully(work)
+
+
+@app.command()
+def certify(
+    scenarios: Annotated[
+        list[Path], typer.Argument(metavar="SCENARIO...", help="The certifying set.")
+    ],
+    out: Annotated[Path, typer.Option(help="Where the certificate goes.")],
+    agent: Agent = None,
+    store: StoreName = None,
+    level: Annotated[str, typer.Option(help="Try no higher than this.")] = "L4",
+    durability: Annotated[
+        str | None, typer.Option(help="The store's settings, as in a scenario.")
+    ] = None,
+    known: Annotated[
+        Path | None, typer.Option(help="A YAML file of known failures.")
+    ] = None,
+    budget: Annotated[
+        int | None,
+        typer.Option(min=1, help="The most trials of a campaign; one cut is none."),
+    ] = None,
+    jobs: Jobs = None,
+) -> None:
+    """Find the highest level that an agent on a store reaches, and certify it."""
+    from chaoskit.certify import Asked
+    from chaoskit.certify.verb import verb
+
+    asked = Asked(
+        tuple(scenarios), out, agent, store, durability, level, known, budget, jobs
+    )
+    _carefully(lambda: verb(asked, _progress()))
 
 
 @doc.command("contract")

@@ -17,6 +17,7 @@ from pydantic.fields import FieldInfo
 from pydantic_core import PydanticUndefined
 
 from chaoskit import __version__
+from chaoskit.certify.reference import certification
 from chaoskit.checks import CHECKS
 from chaoskit.checks.effects import allowance
 from chaoskit.loading.later import CHOICES
@@ -75,6 +76,7 @@ def _sections() -> Iterator[str]:
     yield _table(("placeholder", "is"), _braced(PLACEHOLDERS))
     yield _LIVES
     yield _LONG_LIVED
+    yield _LOOKS
     yield "## 2. The world: what the child finds in its environment"
     yield _table(("variable", "service", "is"), _variables())
     yield _ENVIRONMENT
@@ -103,6 +105,9 @@ def _sections() -> Iterator[str]:
     yield _table(("event", "means"), _events())
     yield "Exit codes of every verb:"
     yield _table(("code", "means"), ((str(c), m) for c, m in EXIT_CODES.items()))
+    yield "## 9. Levels of certification"
+    for piece in certification():
+        yield piece if isinstance(piece, str) else _table(*piece)
     yield "## Not in this version"
     yield "The contract has these names too; a file that uses one is refused, in words."
     yield "\n".join(f"- {line}" for line in _later())
@@ -121,6 +126,13 @@ process, `failed` that it gave up for good. Any other end, by a signal too, is a
 the next life is started with `resume`. A parked run goes on with `answer` once its gate
 has an answer, and with `resume` at the end of a wait and once a second after that;
 never for a call in doubt.
+
+`contract.resumes` says how far back a crash may take a run: not at all
+(`last-checkpoint`), past what it did since it began or last parked
+(`earlier-checkpoint`), or to its beginning (`start`). Steps that such a crash has lost
+may be done, and asked, again (`progress/not-again`, `cost/not-asked-again`), and what
+comes of that is judged as ever: effects by the class of their tool, keys, checkpoints
+that were seen in the store.
 
 Logs are JSON objects with an `event` or a `level`, one a line, on either output.
 `event` ends in start, intent, result, checkpoint, resume or end where it means that.
@@ -146,6 +158,17 @@ and `status`, and how long nothing may happen but polls before the run counts as
 that never ends; deaths that no fault caused count against `max_lives`. A lease must
 outlast the harness's looks at the world, some ten milliseconds for each message of a
 fault-free run. A log line of a process that names no run is of none, and not judged."""
+
+_LOOKS = """\
+`inspect` prints `{"checkpoint_id": ..., "status": ..., "transcript": [...]}` as its
+last line, each field as far as there is one; a transcript of Chat messages, Responses
+items or Messages blocks is understood. It is run after each death and before the next
+life, where the run parks, before a life that was paused goes on, and at the end; of a
+long-lived agent not after each death, since others run on. Like `status` it is a look
+of chaoskit's own: no message of it is a crossing, no fault strikes it, its time is not
+the trial's, but it is given up after `life_seconds`. It may only read: no lease, no
+repair. Where no process of the agent is left, what it changes in the folder of
+CHAOSKIT_STATE_DIR is undone; what it changes in a server is not."""
 
 _ENVIRONMENT = """\
 `REDIS_URL`, `DATABASE_URL` and `CHAOSKIT_STATE_DIR` are there for an agent whose
@@ -216,13 +239,28 @@ to do (an `expire` of a key that is not there) is `idle` and counts as not hit."
 
 
 _LEFT = """\
-`report.json` and `report.txt`; `trials.jsonl`, a line for each trial with its schedule,
-outcome and findings; and under `trials/` a folder for each trial: `schedule.txt`, the
-agent's output by life (`life-0.out`, `life-0.err`; of a long-lived agent
-`life-0-worker.1.out`, and `status.out` of its last look), and `history.jsonl`, one
-event a line, written as it happens. Every event has `seq`, its place; `t`, seconds
-since the trial began; and `life`. In a closure a trial starts in a restored world: its
-history begins with the events that led there, and there is no output of those lives."""
+`report.json`, the same in words (`report.txt`), as a page (`report.html`) and for a CI
+system (`junit.xml`: a case for each requirement that was judged); `trials.jsonl`, a
+line for each trial with its schedule, outcome and findings; `campaign.json`, with
+scenario and manifest as they were tried and what the fault-free runs agree on; and
+under `trials/` a folder for each trial: `schedule.txt`, `trial.json` and
+`verdict.json` once it is judged, the agent's output by
+life (`life-0.out`, `life-0.err`; of a long-lived agent `life-0-worker.1.out`; of the
+last looks `inspect.out` and `status.out`), and `history.jsonl`, one event a line,
+written as it happens. Every event has `seq`, its place; `t`, seconds since the trial
+began; and `life`. In a closure a trial starts in a restored world: its history begins
+with the events that led there, and there is no output of those lives.
+
+`chaoskit judge DIR` judges what is there once more, without the agent: by the checks of
+the version that runs it, and by nothing but that data. It tells each verdict that is
+not the same, byte for byte; its exit code is the campaign's as of now, with the doubts
+that the report had of the search. Damaged files are wrong input; a trial without
+`trial.json` was cut short, and a campaign without a report proves nothing by a pass.
+
+None of these files holds a secret: `[canary]` stands for the key, `[NAME]` for the
+value of a variable of the environment whose name says that it is one (KEY, TOKEN,
+SECRET, PASSW, CREDENTIAL, AUTH) and that is 12 characters or longer, and no value of
+the manifest's `env` is saved."""
 
 _ALL_HAVE = ("seq", "t", "life")
 

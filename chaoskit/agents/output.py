@@ -1,13 +1,14 @@
 """Reads what a life writes: its log lines, its last words, its final answer."""
 
 import json
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Literal
 
 from pydantic import JsonValue
 
+from chaoskit.gate import Blots
 from chaoskit.model.errors import printable
 from chaoskit.model.manifest import LogNames
 
@@ -85,12 +86,19 @@ class Output:
                 if entry is not None:
                     yield LogLine(reader.stream, number, entry)
 
-    def blot(self, secret: str, blot: str) -> None:
-        """Take a secret out of the files, once nobody writes to them any more."""
+    def holding(self, words: Sequence[bytes]) -> tuple[Stream, ...]:
+        """The streams that hold one of these words."""
+        return tuple(
+            reader.stream for reader in self._readers if _has(reader.path, words)
+        )
+
+    def blot(self, blots: Blots) -> None:
+        """Take secrets out of the files, once nobody writes to them any more."""
         for reader in self._readers:
             data = reader.path.read_bytes()
-            if secret.encode() in data:
-                reader.path.write_bytes(data.replace(secret.encode(), blot.encode()))
+            written = blots.data(data)
+            if written is not data:
+                reader.path.write_bytes(written)
 
     def answer(self) -> str | None:
         """The last line of standard output that is neither empty nor a log line."""
@@ -109,6 +117,11 @@ class Output:
         lines = _last_lines(self.stderr) or _last_lines(self.stdout)
         shown = (line[:LINE_LENGTH_MAX] for line in lines[-TAIL_LINES_MAX:])
         return tuple(map(printable, shown))
+
+
+def _has(path: Path, words: Sequence[bytes]) -> bool:
+    data = path.read_bytes()
+    return any(word in data for word in words)
 
 
 def _last_lines(path: Path) -> list[str]:

@@ -62,7 +62,26 @@ def unprepared(
 ) -> str:
     """For a warm parent that could not be made."""
     what = f"the warm parent of {call[0]!r}" if call else "the parent of all lives"
-    return f"{what} could not be made with {python[0]!r} in {str(cwd)!r}:\n{lines}"
+    told = f"{what} could not be made with {python[0]!r} in {str(cwd)!r}:\n{lines}"
+    return told + _how_to_get_it(python[0], cwd, lines)
+
+
+def _how_to_get_it(program: str, folder: Path, lines: str) -> str:
+    """For a program or a package of the agent's own that is not there yet.
+
+    By custom `setup.sh` beside the manifest makes what an agent needs.
+    """
+    is_missing = "/" in program and not (folder / program).exists()
+    no_package = "ModuleNotFoundError" in lines
+    script = folder / "setup.sh"
+    if (is_missing or no_package) and script.is_file():
+        return f"\n  run {script} first"
+    if no_package:
+        return (
+            "\n  install the package that has it for that Python: "
+            f"{program} -m pip install PACKAGE"
+        )
+    return ""
 
 
 def last_lines(text: str) -> str:
@@ -79,6 +98,7 @@ def _where_it_was_sought(command: Command) -> str:
         return (
             f"expected a program, seen from {str(command.cwd)!r}; if it is a script"
             " that is there, the interpreter in its first line is not"
+            + _how_to_get_it(_program(command), command.cwd, "")
         )
     return (
         f"expected a program on PATH, {command.env.get('PATH', '(not set)')!r};"

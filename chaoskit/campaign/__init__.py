@@ -19,6 +19,7 @@ from chaoskit.campaign.output import (
     OutputError,
     claimed,
     full_disk_is_told,
+    introduce,
     leave,
 )
 from chaoskit.campaign.search import Search
@@ -26,6 +27,7 @@ from chaoskit.loading import Loaded
 from chaoskit.model.errors import InputError
 from chaoskit.model.report import Report
 from chaoskit.pool import Pool, Setup
+from chaoskit.trial import blots
 from chaoskit.world.servers import MissingServer
 
 __all__ = [
@@ -64,6 +66,7 @@ def run_campaign(
         claimed(options.out) as trials,
         CampaignFolder.fresh() as folder,
     ):
+        introduce(options.out, loaded)
         setup = Setup(
             loaded.manifest,
             loaded.manifest_path.parent.resolve(),
@@ -73,5 +76,5 @@ def run_campaign(
         )
         with Pool(setup, options.jobs, folder.tag) as pool:
             report = Search(loaded, options, pool, listener).run()
-        leave(report, options.out)
+        leave(report, options.out, blots(loaded.manifest, loaded.scenario))
     return report

@@ -39,12 +39,15 @@ class Options:
     """What the command line adds to a scenario.
 
     ``overrides`` are its words that took the place of what the scenario says, for the
-    replay command; ``schedules`` and ``times`` are what `replay` runs.
+    replay command; ``schedules`` and ``times`` are what `replay` runs. A closure that
+    is ``thorough`` runs every recovery to its end; ``deep`` is how many kills it
+    follows, without it as many as there are.
     """
 
     out: Path
     jobs: int = 1
     thorough: bool = False
+    deep: int | None = None
     server_url: str | None = None
     schedules: tuple[Schedule, ...] = ()
     times: int = 1

@@ -1,7 +1,8 @@
 """The folder that a campaign leaves: its report, its journal, and each trial.
 
-`trials.jsonl` is the journal: a line for each trial, as it is judged. While a campaign
-runs it holds a lock on its mark, so that two never write to the same folder.
+`trials.jsonl` is the journal: a line for each trial, as it is judged; `saved` says what
+else is kept of it. While a campaign runs it holds a lock on its mark, so that two never
+write to the same folder.
 """
 
 import errno
@@ -13,12 +14,28 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
+from chaoskit.campaign.saved import (
+    CAMPAIGN,
+    HISTORY,
+    MARK,
+    REPORT,
+    TRIAL,
+    TRIALS,
+    VERDICT,
+    campaign_text,
+    trial_text,
+    verdict_text,
+)
 from chaoskit.checks import Judgement
+from chaoskit.checks.case import Golden
+from chaoskit.gate import Blots
+from chaoskit.loading import Loaded
+from chaoskit.model.history import History, from_line
 from chaoskit.model.report import Report
 from chaoskit.model.trial import Trial
-from chaoskit.report import as_json, as_text
+from chaoskit.report import as_html, as_json, as_junit, as_text
 
-_MARK = ".chaoskit"
+NO_BLOTS = Blots({})
 
 
 class OutputError(Exception):
@@ -38,7 +55,7 @@ def claimed(out: Path) -> Iterator[Path]:
     except OSError as error:
         raise _unwritable(out, error) from error
     try:
-        yield out.resolve() / "trials"
+        yield out.resolve() / TRIALS
     finally:
         os.close(mark)
 
@@ -60,13 +77,13 @@ def full_disk_is_told(out: Path) -> Iterator[None]:
 
 def _claim(out: Path) -> int:
     foreign = out.exists() and (not out.is_dir() or any(out.iterdir()))
-    if foreign and not (out / _MARK).exists():
+    if foreign and not (out / MARK).exists():
         raise OutputError(
             f"{out} exists and was not written by chaoskit; "
             "name another folder with --out, or remove it"
         )
     out.mkdir(parents=True, exist_ok=True)
-    mark = os.open(out / _MARK, os.O_RDWR | os.O_CREAT, 0o644)
+    mark = os.open(out / MARK, os.O_RDWR | os.O_CREAT, 0o644)
     try:
         fcntl.flock(mark, fcntl.LOCK_EX | fcntl.LOCK_NB)
         _empty(out)
@@ -88,8 +105,40 @@ def _empty(out: Path) -> None:
     for entry in out.iterdir():
         if entry.is_dir() and not entry.is_symlink():
             shutil.rmtree(entry)
-        elif entry.name != _MARK:
+        elif entry.name != MARK:
             entry.unlink()
+
+
+def introduce(out: Path, loaded: Loaded, golden: Golden | None = None) -> None:
+    """Save what is tried, and once it is known what the fault-free runs agree on.
+
+    Raises:
+        OutputError: it cannot be written.
+    """
+    scenario, manifest = loaded.scenario, loaded.manifest
+    text = campaign_text(scenario, manifest, golden)
+    with _told(out):
+        _replace(out / CAMPAIGN, text)
+
+
+def keep(out: Path, trial: Trial, judgement: Judgement, *, golden: bool) -> None:
+    """Save a trial and its verdict; ``golden``: it was held against fault-free runs.
+
+    Raises:
+        OutputError: it cannot be written.
+    """
+    folder = out / TRIALS / trial.name
+    with _told(out):
+        folder.mkdir(parents=True, exist_ok=True)
+        _replace(folder / VERDICT, verdict_text(judgement))
+        _replace(folder / TRIAL, trial_text(trial, golden=golden))
+
+
+def _replace(path: Path, text: str) -> None:
+    """Write a file whole or not at all: a harness may be killed at any moment."""
+    new = path.with_name(f".{path.name}.new")
+    new.write_text(text, encoding="utf-8")
+    new.replace(path)
 
 
 def note(out: Path, trial: Trial, judgement: Judgement) -> None:
@@ -106,22 +155,39 @@ def note(out: Path, trial: Trial, judgement: Judgement) -> None:
         "findings": [finding.requirement for finding in judgement.findings],
         "doubts": list(judgement.doubts),
     }
-    try:
-        with (out / "trials.jsonl").open("a", encoding="utf-8") as journal:
-            journal.write(json.dumps(fields) + "\n")
-    except OSError as error:
-        raise _unwritable(out, error) from error
+    with _told(out), (out / "trials.jsonl").open("a", encoding="utf-8") as journal:
+        journal.write(json.dumps(fields) + "\n")
 
 
-def leave(report: Report, out: Path) -> None:
-    """Write the report for programs and for people.
+def leave(report: Report, out: Path, blots: Blots = NO_BLOTS) -> None:
+    """Write the report for programs and for people, without secrets.
 
     Raises:
         OutputError: it cannot be written.
     """
+    with _told(out):
+        _replace(out / REPORT, blots.text(as_json(report)))
+        _replace(out / "report.txt", blots.text(as_text(report)))
+        _replace(out / "junit.xml", blots.text(as_junit(report)))
+        page = as_html(report, _histories(report, out / TRIALS))
+        _replace(out / "report.html", blots.text(page))
+
+
+def _histories(report: Report, trials: Path) -> dict[str, History]:
+    """Those of the trials that the findings name."""
+    names = dict.fromkeys(shown.trial for shown in report.findings)
+    found = {name: trials / name / HISTORY for name in names}
+    return {
+        name: tuple(map(from_line, path.read_text(encoding="utf-8").splitlines()))
+        for name, path in found.items()
+        if path.is_file()
+    }
+
+
+@contextmanager
+def _told(out: Path) -> Iterator[None]:
     try:
-        (out / "report.json").write_text(as_json(report), encoding="utf-8")
-        (out / "report.txt").write_text(as_text(report), encoding="utf-8")
+        yield
     except OSError as error:
         raise _unwritable(out, error) from error
 

@@ -13,10 +13,12 @@ from concurrent.futures import Future
 from dataclasses import replace
 
 from chaoskit.campaign.options import Listener, Options, Progress
-from chaoskit.campaign.output import note
+from chaoskit.campaign.output import introduce, keep, note
 from chaoskit.campaign.tally import Cause, Tally
 from chaoskit.checks import Judgement, judge
+from chaoskit.checks.case import NOTHING, Golden
 from chaoskit.explore.baseline import Baseline, without_effects
+from chaoskit.explore.beats import Beats
 from chaoskit.explore.closure import Closure
 from chaoskit.explore.explorer import Explorer
 from chaoskit.explore.fingerprint import Canon, learn
@@ -26,8 +28,8 @@ from chaoskit.explore.sample import Sample
 from chaoskit.explore.steadiness import Steadiness, Views, steadiness
 from chaoskit.explore.strikes import Strikes
 from chaoskit.explore.sweep import Sweep
+from chaoskit.explore.treadmill import Treadmill, so_far
 from chaoskit.loading import Loaded
-from chaoskit.model.address import Operation
 from chaoskit.model.errors import did_you_mean
 from chaoskit.model.faults import FaultKind
 from chaoskit.model.history import RunEnded
@@ -41,6 +43,8 @@ from chaoskit.pool import Pool
 from chaoskit.trial import Plan, Watching
 
 Pending = Future[Visited]
+NOTHING_STRUCK = "no fault struck anything, so nothing was put to the test"
+NOT_FOLLOWED = "worlds in which a promise was already broken were not followed further"
 
 # A life that was ended at its limit may have hung, or the machine was slow.
 MAY_REST_ON_TIME = frozenset({"progress/ends", "progress/resume-after-done"})
@@ -66,16 +70,19 @@ class Search:
         self._searched = 0
         self._left_over = 0
         self._beyond = 0
-        self._idle: frozenset[Operation] = frozenset()
+        self._beats = Beats()
         self._fresh: tuple[str, ...] = ()
         self._canon: Canon | None = None
         self._causes_of_clean_run: frozenset[Cause] = frozenset()
+        self._golden = NOTHING
 
     def run(self) -> Report:
         """All three stages."""
         pair = self._clean_runs()
         baseline = Baseline(pair[0].trial, pair[1].trial)
         self._tally.baseline = baseline
+        self._golden = Golden.of(baseline.first, baseline.second)
+        introduce(self._options.out, self._loaded, self._golden)
         if self._is_yardstick(baseline):
             self._causes_of_clean_run = frozenset(self._tally.shown)
             views = (_views(pair[0]), _views(pair[1]))
@@ -135,7 +142,7 @@ class Search:
         strategy = self._scenario.search.strategy
         if strategy is not Strategy.REPLAY:
             self._doubt_powerloss()
-        if strategy in (Strategy.REPLAY, Strategy.CLOSURE):
+        if strategy in (Strategy.REPLAY, Strategy.CLOSURE, Strategy.TREADMILL):
             self._tally.seen = tuple(map(str, baseline.targets))
             return
         strikes = self._strikes.at(baseline.first, baseline.targets)
@@ -177,9 +184,13 @@ class Search:
 
         Closure restores every world, and what a replay names has to fire.
         """
-        if self._scenario.search.strategy not in (Strategy.SWEEP, Strategy.SAMPLE):
+        if self._scenario.search.strategy not in (
+            Strategy.SWEEP,
+            Strategy.TREADMILL,
+            Strategy.SAMPLE,
+        ):
             return
-        self._idle = steady.idle
+        self._beats.idle = steady.idle
         for operation in steady.mixed:
             self._tally.doubt(
                 f"{operation} carries changes of the state and something periodic, "
@@ -193,6 +204,10 @@ class Search:
         match search.strategy:
             case Strategy.SWEEP:
                 return Sweep(strikes, search.depth)
+            case Strategy.TREADMILL:
+                limit = self._loaded.manifest.contract.max_attempts
+                self._tally.treadmill = Treadmill(self._scenario.wanted, limit)
+                return self._tally.treadmill
             case Strategy.SAMPLE:
                 return Sample(strikes, search.seed, search.trials)
             case Strategy.REPLAY:
@@ -201,7 +216,8 @@ class Search:
             case Strategy.CLOSURE:
                 assert self._canon is not None
                 wanted = {kind for kind, _ in self._scenario.wanted}
-                closure = Closure(self._canon, clean.looks, search.trials, wanted)
+                deep = self._options.deep
+                closure = Closure(self._canon, clean.looks, search.trials, wanted, deep)
                 self._tally.closure = closure
                 return closure
 
@@ -211,7 +227,18 @@ class Search:
         while queue:
             visited = self._without_broken_worlds(self._take(queue.popleft()))
             queue.extend(self._within_limit(explorer.after(visited)))
+        for pending in [*self._within_limit(self._shorter())]:
+            self._take(pending)
         self._weigh()
+
+    def _shorter(self) -> Iterator[Visit]:
+        """What a treadmill has found, with no kill that came after it."""
+        mill = self._tally.treadmill
+        trials = {trial.name: trial for trial in mill.walked} if mill else {}
+        found = (each for each in self._tally.shown.values() if each.trial in trials)
+        cut = (so_far(trials[each.trial], each.finding) for each in found)
+        known = {trial.schedule for trial in trials.values()}
+        yield from (Visit(each) for each in dict.fromkeys(cut) if each not in known)
 
     def _weigh(self) -> None:
         """What the search as a whole gives reason to doubt."""
@@ -223,14 +250,14 @@ class Search:
             )
         if closure is not None and not closure.ended:
             tally.doubt(closure.why_endless())
+        if tally.treadmill is not None and not tally.is_failed:
+            for reason in tally.treadmill.why_short():
+                tally.doubt(reason)
         if self._beyond:
-            tally.note(
-                f"{self._beyond} worlds in which a promise was already broken were not "
-                "followed further"
-            )
+            tally.note(f"{self._beyond} {NOT_FOLLOWED}")
         tested = tally.fired if closure is None else self._searched
         if not tested and not tally.doubts:
-            tally.doubt("no fault struck anything, so nothing was put to the test")
+            tally.doubt(NOTHING_STRUCK)
 
     def _within_limit(self, visits: Iterable[Visit]) -> Iterator[Pending]:
         """Submit visits until the search has run as many trials as it may."""
@@ -272,7 +299,9 @@ class Search:
     def _compare(self, cause: Cause, second: Trial) -> None:
         """Whether a second run of a finding's schedule shows it again."""
         shown = self._tally.shown[cause]
-        findings = self._judge(second).findings
+        judgement = self._judge(second)
+        self._keep(second, judgement)
+        findings = judgement.findings
         again = next((each for each in findings if each.cause == cause), None)
         if again is None:
             self._not_again(cause, shown)
@@ -330,6 +359,7 @@ class Search:
         visited = self._without_late_beats(self._result(pending))
         judgement = self._judge(visited.trial)
         self._tally.add(visited.trial, judgement)
+        self._keep(visited.trial, judgement)
         note(self._options.out, visited.trial, judgement)
         self._hint(visited.trial)
         return visited
@@ -337,17 +367,12 @@ class Search:
     def _without_late_beats(self, visited: Visited) -> Visited:
         """Excuse a fault at a beat that did not come.
 
-        Both clean runs may have had as many beats by chance, and this one fewer: the
-        operation turns out to be periodic, and is struck at its first occurrence only.
+        So is one at what came after a beat that came at another moment than before.
         """
-        late = {
-            fault
-            for fault in visited.trial.unfired
-            if fault.at.operation in self._idle and fault.at.nth > 1
-        }
+        late = self._beats.excused(visited.trial)
+        self._tally.late_periodic |= self._beats.late
         if not late:
             return visited
-        self._tally.late_periodic |= {fault.at.operation for fault in late}
         unfired = tuple(f for f in visited.trial.unfired if f not in late)
         return replace(visited, trial=replace(visited.trial, unfired=unfired))
 
@@ -365,7 +390,11 @@ class Search:
                 self._tally.note(f"{fault.at} was not reached; {guess}")
 
     def _judge(self, trial: Trial) -> Judgement:
-        return judge(trial, self._scenario, self._loaded.manifest)
+        return judge(trial, self._scenario, self._loaded.manifest, self._golden)
+
+    def _keep(self, trial: Trial, judgement: Judgement) -> None:
+        is_held = self._golden is not NOTHING
+        keep(self._options.out, trial, judgement, golden=is_held)
 
     def _tell(self) -> None:
         tally = self._tally

@@ -1,27 +1,34 @@
 """The tally of a campaign: what is known so far, and the report made of it."""
 
+import statistics
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 from dataclasses import dataclass, field, replace
 
 from chaoskit import __version__
 from chaoskit.campaign.options import Options
-from chaoskit.checks import Judgement
+from chaoskit.checks import REQUIREMENTS, Judgement
+from chaoskit.checks.cost import deaths_paid_for, repaid
 from chaoskit.explore.baseline import Baseline
 from chaoskit.explore.closure import Closure
+from chaoskit.explore.treadmill import Treadmill
 from chaoskit.loading import Loaded
 from chaoskit.model.address import Address, Operation
 from chaoskit.model.faults import FaultKind
 from chaoskit.model.history import FaultFired, LifeEnded, Wreck
-from chaoskit.model.report import Crossings, Report, Shown
+from chaoskit.model.report import Crossings, Repaid, Report, Shown
+from chaoskit.model.scenario import PromiseId, Scenario
 from chaoskit.model.schedule import Fault
 from chaoskit.model.trial import SIGKILL, Trial
 from chaoskit.model.verdict import Finding, Severity
 
 Cause = tuple[str, str]
 
-_TWICE = "effects/once-across-kill"
-_UNSTABLE = "effects/stable-key"
+_TOLD_BY = {
+    "effects/stable-key": "effects/once-across-kill",
+    "cost/not-asked-again": "human/asked-once",
+}
+"""What is told whole by another requirement about the same, where both are broken."""
 
 
 @dataclass
@@ -35,8 +42,11 @@ class Tally:
     shown: dict[Cause, Shown] = field(default_factory=dict)
     baseline: Baseline | None = None
     closure: Closure | None = None
+    treadmill: Treadmill | None = None
     volatile: frozenset[str] = frozenset()
     late_periodic: set[Operation] = field(default_factory=set)
+    _tokens_repaid: int = 0
+    _repaid_for_a_kill: list[float] = field(default_factory=list)
     _doubts: dict[str, None] = field(default_factory=dict)
     _notes: dict[str, None] = field(default_factory=dict)
     _hit: set[str] = field(default_factory=set)
@@ -74,6 +84,13 @@ class Tally:
         self.fired.update(fault.kind for fault in trial.struck)
         self._hit |= {str(fault.at) for fault in trial.struck}
         self._wrecks |= {wreck.state for wreck in trial.of(Wreck)}
+        self._add_price(trial)
+
+    def _add_price(self, trial: Trial) -> None:
+        tokens, deaths = repaid(trial), deaths_paid_for(trial)
+        self._tokens_repaid += tokens
+        if deaths:
+            self._repaid_for_a_kill.append(tokens / deaths)
 
     def _add_finding(self, trial: Trial, finding: Finding) -> None:
         """Keep the smallest schedule for each cause."""
@@ -110,7 +127,9 @@ class Tally:
             wrecks=len(self._wrecks) or None,
             states=len(self.closure.states) if self.closure else None,
             depth=self.closure.depth if self.closure else search.depth,
+            endless=self._endless(),
             seconds=round(seconds, 3),
+            tokens_repaid=self._repaid(),
             findings=self._findings(),
             doubts=self.doubts,
             notes=tuple(self._notes),
@@ -118,39 +137,64 @@ class Tally:
             volatile=tuple(sorted(self.volatile)),
             out=str(options.out),
             overrides=options.overrides,
+            judged=_judged(loaded.scenario),
         )
+
+    def _endless(self) -> str:
+        closure = self.closure
+        return "" if closure is None or closure.ended else closure.why_endless()
 
     def _findings(self) -> tuple[Shown, ...]:
         """The findings in order, one for each cause.
 
         A key that changes is what made a call apply twice: where both were shown, by
-        whatever schedules, the second tells the whole story.
+        whatever schedules, the second tells the whole story. So it is with a gate that
+        is asked again: the model is asked for it first.
         """
-        twice = {
-            subject for requirement, subject in self.shown if requirement == _TWICE
-        }
         shown = (
             each
             for (requirement, subject), each in self.shown.items()
-            if not (requirement == _UNSTABLE and subject in twice)
+            if (_TOLD_BY.get(requirement, ""), subject) not in self.shown
         )
         return tuple(sorted(shown, key=lambda each: each.order))
+
+    def _repaid(self) -> Repaid:
+        prices = self._repaid_for_a_kill
+        if not prices:
+            return Repaid(self._tokens_repaid)
+        return Repaid(
+            self._tokens_repaid,
+            len(prices),
+            min(prices),
+            statistics.median(prices),
+            max(prices),
+        )
 
     def _periodic(self) -> tuple[str, ...]:
         known = self.baseline.periodic if self.baseline else frozenset()
         return tuple(sorted(map(str, known | self.late_periodic)))
 
     def _crossings(self) -> Crossings:
-        """Closure starts a recovery at every edge, by restoring what a kill leaves."""
+        """Closure starts a recovery at every edge, by restoring what a kill leaves.
+
+        A treadmill strikes most of them in a later life.
+        """
         seen = [
             address
             for address in self.seen
             if (at := Address.parse(address)).nth == 1
             or at.operation not in self.late_periodic
         ]
-        reached = set(seen) if self.closure is not None else self._hit
+        reached: Collection[str] = seen if self.closure is not None else self._hit
+        if self.treadmill is not None:
+            reached = self.treadmill.reached
         missed = tuple(address for address in seen if address not in reached)
         return Crossings(len(seen), len(seen) - len(missed), missed)
+
+
+def _judged(scenario: Scenario) -> tuple[str, ...]:
+    promises = scenario.promises or tuple(PromiseId)
+    return tuple(r for r in REQUIREMENTS if r.partition("/")[0] in promises)
 
 
 def _unreal_kills(trial: Trial) -> Iterator[str]:

@@ -4,10 +4,24 @@ A check reads the history and yields findings; it never raises on purpose. One t
 raises all the same has judged nothing: the verdict is inconclusive, with its error.
 """
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 
-from chaoskit.checks import effects, log, progress, takeover, transcript
+from chaoskit.checks import (
+    answer,
+    cost,
+    effects,
+    fence,
+    human,
+    log,
+    loud,
+    progress,
+    secrets,
+    store,
+    takeover,
+    transcript,
+)
+from chaoskit.checks.case import NOTHING, Case, Golden
 from chaoskit.checks.causes import linked
 from chaoskit.checks.script import Script
 from chaoskit.model.manifest import Manifest
@@ -15,14 +29,30 @@ from chaoskit.model.scenario import PromiseId, Scenario
 from chaoskit.model.trial import Trial
 from chaoskit.model.verdict import Finding, Severity, Verdict
 
-Check = Callable[[Trial, Scenario, Manifest], Iterable[Finding]]
+Check = Callable[[Case], Iterable[Finding]]
 
-CHECKS: dict[PromiseId, Check] = {
-    PromiseId.EFFECTS: effects.check,
-    PromiseId.PROGRESS: progress.check,
-    PromiseId.TRANSCRIPT: transcript.check,
-    PromiseId.LOG: log.check,
+MODULES = {
+    PromiseId.EFFECTS: effects,
+    PromiseId.PROGRESS: progress,
+    PromiseId.ANSWER: answer,
+    PromiseId.TRANSCRIPT: transcript,
+    PromiseId.COST: cost,
+    PromiseId.STORE: store,
+    PromiseId.LOG: log,
+    PromiseId.FENCE: fence,
+    PromiseId.HUMAN: human,
+    PromiseId.LOUD: loud,
+    PromiseId.SECRETS: secrets,
 }
+CHECKS: dict[PromiseId, Check] = {
+    promise: module.check for promise, module in MODULES.items()
+}
+REQUIREMENTS: Mapping[str, str] = {
+    requirement: text
+    for module in MODULES.values()
+    for requirement, text in module.REQUIREMENTS.items()
+}
+"""What an agent must do, in a sentence, by requirement id."""
 
 
 @dataclass(frozen=True)
@@ -45,15 +75,18 @@ class Judgement:
         return Verdict.INCONCLUSIVE if self.doubts else Verdict.PASS
 
 
-def judge(trial: Trial, scenario: Scenario, manifest: Manifest) -> Judgement:
+def judge(
+    trial: Trial, scenario: Scenario, manifest: Manifest, golden: Golden = NOTHING
+) -> Judgement:
     """Put one trial before every check that the scenario asks for."""
+    case = Case(trial, scenario, manifest, golden)
     findings: list[Finding] = []
     doubts = [f"{fault} was scheduled and never fired" for fault in trial.unfired]
     if trial.ended.outcome == "endless":
         doubts += filter(None, [progress.never_let_to_end(trial, Script(scenario))])
     for promise in scenario.promises or tuple(CHECKS):
         try:
-            findings += tuple(CHECKS[promise](trial, scenario, manifest))
+            findings += tuple(CHECKS[promise](case))
         except Exception as error:
             doubts.append(f"the check {promise} crashed: {error!r}")
     notes = list(filter(None, [takeover.blocked(trial)]))

@@ -9,14 +9,42 @@ from dataclasses import replace
 from chaoskit.model.trial import Trial
 from chaoskit.model.verdict import Finding
 
+# Whoever asks for a turn again makes its calls again; not the other way round.
+_WENT_BACK = "cost/not-asked-again"
 _SAME_CALL = {
     "effects/once-across-kill": "progress/not-again",
     "effects/stable-key": "progress/not-again",
 }
 _SAME_TOOL = {"effects/none-lost": "effects/only-what-was-asked"}
-_SAME_TRIAL = {
-    "progress/ends": ("transcript/valid-request", "progress/waits-its-time"),
-    "progress/fails-for-a-reason": ("transcript/valid-request",),
+_SAME_TRIAL: dict[str, tuple[str, ...]] = {
+    "answer/same": ("loud/no-silent-success",),
+    "cost/not-asked-again": (
+        *("human/asked-once", "loud/unreadable-kept"),
+        *("store/newest", "store/whole", "fence/no-effect"),
+    ),
+    "effects/none-lost": ("loud/no-silent-success",),
+    "effects/once-across-kill": (_WENT_BACK,),
+    "effects/stable-key": ("effects/distinct-key",),
+    "transcript/right-result": ("effects/distinct-key",),
+    "progress/not-again": (
+        *("loud/unreadable-kept", "human/asked-once", _WENT_BACK),
+        *("store/newest", "store/whole", "fence/no-effect"),
+    ),
+    "progress/resume-after-done": ("store/newest", "store/whole"),
+    "transcript/stored-pairs": ("fence/no-checkpoint",),
+    "log/checkpoint-ids-never-fall": (
+        *("loud/unreadable-kept", "store/newest", "store/ids-rise"),
+    ),
+    "loud/no-silent-success": ("progress/resume-after-done",),
+    "fence/no-checkpoint": ("fence/no-effect",),
+    "fence/no-status": ("fence/no-effect",),
+    "store/newest": ("fence/no-effect", "fence/no-checkpoint", "fence/no-status"),
+    "store/ids-rise": ("fence/no-effect", "fence/no-checkpoint", "fence/no-status"),
+    "store/whole": ("fence/no-effect", "fence/no-checkpoint", "fence/no-status"),
+    "progress/ends": (
+        *("transcript/valid-request", "progress/waits-its-time", "store/readable"),
+    ),
+    "progress/fails-for-a-reason": ("transcript/valid-request", "store/readable"),
     "progress/parks-for-a-reason": ("transcript/valid-request",),
 }
 _AGAIN = "progress/resume-after-done"

@@ -14,7 +14,7 @@ from chaoskit.checks.script import Group, Script, asked_turns, open_names
 from chaoskit.model.calls import Identity, identity
 from chaoskit.model.fault_table import AGENT
 from chaoskit.model.faults import FaultKind
-from chaoskit.model.history import Asked, Delivered, FaultFired, LifeEnded
+from chaoskit.model.history import Asked, Delivered, FaultFired, LifeEnded, RunEnded
 from chaoskit.model.manifest import Guarantee, Manifest
 from chaoskit.model.scenario import ToolClass
 from chaoskit.model.schedule import Fault
@@ -92,7 +92,7 @@ def pauses(trial: Trial, script: Script) -> Iterator[frozenset[str]]:
 
 
 def _open_at(trial: Trial, script: Script, stop: Stop) -> frozenset[str]:
-    known = {asked.turn for asked in _answered(trial, stop)}
+    known = {asked.turn for asked in answered(trial, stop)}
     calls = [call for call in script.calls if call.turn in known]
     before = (e for e in asked_turns(trial.history) if e.seq < stop.seq)
     return frozenset(open_names(calls, before))
@@ -102,7 +102,7 @@ def _names(stops: Iterator[frozenset[str]]) -> frozenset[str]:
     return frozenset(name for names in stops for name in names)
 
 
-def _answered(trial: Trial, stop: Stop) -> list[Asked]:
+def answered(trial: Trial, stop: Stop | RunEnded) -> list[Asked]:
     """The requests whose reply had gone out before a stop: not one that was struck."""
     answered: dict[int, Asked] = {}
     newest: dict[int, Asked] = {}

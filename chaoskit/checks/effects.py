@@ -11,22 +11,42 @@ from collections import defaultdict
 from collections.abc import Iterator
 from dataclasses import replace
 
+from chaoskit.checks.case import Case
 from chaoskit.checks.doubt import struck_calls
 from chaoskit.checks.reach import Reach
 from chaoskit.checks.script import Group, Script, asked_turns
 from chaoskit.model.address import Edge
 from chaoskit.model.calls import Identity, identity, spoken
 from chaoskit.model.history import Applied, Crossed, Delivered
-from chaoskit.model.manifest import Guarantee, Manifest
-from chaoskit.model.scenario import STRAY_MAIL, Scenario, ToolClass, Via
+from chaoskit.model.manifest import Guarantee
+from chaoskit.model.scenario import STRAY_MAIL, ToolClass, Via
 from chaoskit.model.trial import Trial
 from chaoskit.model.verdict import Finding, Severity
 
 PROMISE = "effects"
+REQUIREMENTS = {
+    "effects/once-across-kill": (
+        "A logical call is applied as often as section 3 allows, and no more."
+    ),
+    "effects/once-beyond-its-reach": (
+        "A call is applied once even where no agent could have known."
+    ),
+    "effects/stable-key": (
+        "Every attempt of one logical call carries the same idempotency key."
+    ),
+    "effects/distinct-key": "Different logical calls carry different idempotency keys.",
+    "effects/none-lost": (
+        "A run that says it is done has applied every call of its script."
+    ),
+    "effects/only-what-was-asked": (
+        "No call reaches a tool that the model did not ask for."
+    ),
+}
 
 
-def check(trial: Trial, scenario: Scenario, manifest: Manifest) -> Iterator[Finding]:
+def check(case: Case) -> Iterator[Finding]:
     """Judge the ledger of one trial."""
+    trial, scenario, manifest = case.trial, case.scenario, case.manifest
     script = Script(scenario)
     guarantee = manifest.contract.effects
     shared = _shared_keys(trial, script)

@@ -13,12 +13,22 @@ from typing import cast
 
 from pydantic import JsonValue
 
+from chaoskit.checks.case import Case
 from chaoskit.checks.log_content import discreet
 from chaoskit.checks.log_lines import about, finding, meaning, shown
 from chaoskit.checks.losses import Losses
-from chaoskit.model.history import LifeContinued, LifeEnded, LifeStarted, Logged
+from chaoskit.model.fault_table import AGENT
+from chaoskit.model.history import (
+    Crossed,
+    FaultFired,
+    LifeContinued,
+    LifeEnded,
+    LifeStarted,
+    Logged,
+)
 from chaoskit.model.manifest import Manifest
 from chaoskit.model.scenario import Scenario
+from chaoskit.model.schedule import Fault
 from chaoskit.model.trial import Trial
 from chaoskit.model.verdict import Finding
 
@@ -49,8 +59,21 @@ def _is_of_no_run(trial: Trial, line: Logged, manifest: Manifest) -> bool:
     return trial.is_fleet and line.entry.get(manifest.log.run_id) is None
 
 
-def check(trial: Trial, scenario: Scenario, manifest: Manifest) -> Iterator[Finding]:
+REQUIREMENTS = {
+    "log/ids-on-every-line": "Every line carries the ids of run, step and checkpoint.",
+    "log/checkpoint-ids-are-numbers": "Checkpoint ids are whole numbers.",
+    "log/checkpoint-ids-never-fall": "Checkpoint ids never fall.",
+    "log/intent-before-result": "A result has its intent before it.",
+    "log/starts-are-closed": "A start is closed by an end or by the next life.",
+    "log/no-content": (
+        "No content of a message longer than 24 characters appears at info or above."
+    ),
+}
+
+
+def check(case: Case) -> Iterator[Finding]:
     """Judge the log lines of one trial, over its lives, in their order."""
+    trial, scenario, manifest = case.trial, case.scenario, case.manifest
     if silent(trial, manifest):
         return
     yield from _ids(trial, manifest)
@@ -245,13 +268,14 @@ def _last_lives(trial: Trial) -> list[int]:
     """The last life before the run ended, if it was the one to end it.
 
     A run that parks has not ended: what it started is still open. Of many processes it
-    is the last life of each, but for one that was paused, as others had gone on, and
-    one that the signal ended, which is how it was stopped.
+    is the last life of each, but for one that was paused, as others had gone on, one
+    that the signal ended, which is how it was stopped, and one that was stopped before
+    it could learn what had become of its last message.
     """
     lives = [e for e in trial.of(LifeStarted) if e.purpose != "again"]
     last = {start.process: start.life for start in lives}
     ends = {end.life: end for end in trial.of(LifeEnded)}
-    paused = {event.life for event in trial.of(LifeContinued)}
+    excused = {event.life for event in trial.of(LifeContinued)} | _unanswered(trial)
     if trial.is_fleet and trial.ended.outcome not in ("done", "failed"):
         return []
     return [
@@ -259,5 +283,15 @@ def _last_lives(trial: Trial) -> list[int]:
         for life in last.values()
         if life in ends
         and ends[life].ending in ("done", "failed")
-        and not (trial.is_fleet and (life in paused or ends[life].code is None))
+        and not (trial.is_fleet and (life in excused or ends[life].code is None))
     ]
+
+
+def _unanswered(trial: Trial) -> set[int]:
+    """The lives whose last message was struck by a fault of the service."""
+    newest = {e.life: e for e in trial.history if isinstance(e, Crossed | FaultFired)}
+    return {
+        life
+        for life, event in newest.items()
+        if isinstance(event, FaultFired) and Fault.parse(event.fault).kind not in AGENT
+    }

@@ -63,7 +63,7 @@ class Losses(tuple[Loss, ...]):
                 _learned(trial, event),
             )
             for event, fault in fired
-            if not event.idle and _forgets(fault, scenario)
+            if not event.idle and forgets(fault, scenario)
         )
 
     def found_by(self, start: LifeStarted) -> bool:
@@ -92,7 +92,8 @@ class Losses(tuple[Loss, ...]):
         return Losses(loss for loss in self if loss.seq < seq)
 
 
-def _forgets(fault: Fault, scenario: Scenario) -> bool:
+def forgets(fault: Fault, scenario: Scenario) -> bool:
+    """Whether a fault takes back what the store had acknowledged."""
     if fault.kind is FaultKind.RESTART:
         durability, service = scenario.durability, fault.at.operation.service
         keeps = {

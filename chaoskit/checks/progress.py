@@ -9,10 +9,13 @@ it is.
 
 from collections import Counter
 from collections.abc import Iterator
+from dataclasses import dataclass, field
 
+from chaoskit.checks.case import Case
 from chaoskit.checks.doubt import calls_in_doubt, deaths
 from chaoskit.checks.losses import Losses
 from chaoskit.checks.script import Group, Script, name_of
+from chaoskit.checks.setbacks import keeps, takes_back
 from chaoskit.checks.takeover import sent_unaware
 from chaoskit.checks.waits import waits
 from chaoskit.model.calls import identity, spoken
@@ -21,6 +24,7 @@ from chaoskit.model.history import (
     Applied,
     Asked,
     Delivered,
+    Event,
     FaultFired,
     LifeEnded,
     LifeStarted,
@@ -34,13 +38,34 @@ from chaoskit.model.verdict import Finding
 from chaoskit.model.waiting import open_turn
 
 PROMISE = "progress"
+REQUIREMENTS = {
+    "progress/ends": "The run ends within its lives and seconds.",
+    "progress/parks-for-a-reason": (
+        "A run parks for an open gate, a wait or a call in doubt only."
+    ),
+    "progress/fails-for-a-reason": "A run fails for a cause that is allowed only.",
+    "progress/not-again": (
+        "A call whose result has gone to the model is not delivered again."
+    ),
+    "progress/waits-its-time": (
+        "A wait ends at its time: not early, and not begun anew."
+    ),
+    "progress/stops-at-the-end": (
+        "The model is asked nothing once it has given its final answer."
+    ),
+    "progress/resume-after-done": (
+        "Resumed after `done`, the agent exits 0, asks nothing and does nothing."
+    ),
+    "progress/stays-over": "A status that is final stays as it is.",
+}
 
 
-def check(trial: Trial, scenario: Scenario, manifest: Manifest) -> Iterator[Finding]:
+def check(case: Case) -> Iterator[Finding]:
     """Judge how the run went on and how it ended."""
+    trial, scenario, manifest = case.trial, case.scenario, case.manifest
     script, losses = Script(scenario), Losses.of(trial, scenario)
     yield from _ending(trial, script, manifest, losses)
-    yield from _delivered_again(trial, script, losses)
+    yield from _delivered_again(trial, script, _Known(manifest, losses))
     yield from waits(trial, scenario)
     yield from _past_the_end(trial, scenario)
     yield from _after_done(trial, losses)
@@ -52,13 +77,14 @@ def _ending(
     trial: Trial, script: Script, manifest: Manifest, losses: Losses
 ) -> Iterator[Finding]:
     ended = trial.ended
-    # What a store has forgotten may be past all recovery: then to say so is right.
+    # What a store has forgotten may be past all recovery: then to say so is right, and
+    # so is it to park at a gate that was open then, or for a call in doubt again.
     may_fail = bool(losses) or _may_fail(trial, script, manifest)
     if ended.outcome == "endless" and not never_let_to_end(trial, script):
         yield _ended_badly(
             trial, "progress/ends", f"The run never ends: {ended.reason}"
         )
-    elif ended.outcome == "parked":
+    elif ended.outcome == "parked" and not losses:
         waits = open_turn(trial.history, script.scenario.llm.script) is not None
         if not waits and not calls_in_doubt(trial, script, manifest, parked=True):
             message = "The run parked with no open gate, no wait and no call in doubt"
@@ -211,34 +237,63 @@ def _last_words(end: LifeEnded | None) -> str:
     return f" Life {end.life}{name} {how}; its log is {end.output}; it last said:{said}"
 
 
-def _delivered_again(trial: Trial, script: Script, losses: Losses) -> Iterator[Finding]:
+def _delivered_again(
+    trial: Trial, script: Script, known: "_Known"
+) -> Iterator[Finding]:
     """Deliveries that no call could be for which the model still waits.
 
-    What the life after ``done`` does is judged by itself. What the store forgot has to
-    be done again; and a life that was paused learns only from the store that another
-    has taken over.
+    What the life after ``done`` does is judged by itself; and a life that was paused
+    learns only from the store that another has taken over.
     """
-    issued, told = -1, set()
-    carried: set[str] = set()
-    unaware = sent_unaware(trial)
+    told, unaware = set(), sent_unaware(trial)
     for event in trial.history:
-        match event:
-            case FaultFired() if any(loss.seq == event.seq for loss in losses):
-                carried.clear()
-            case LifeStarted() if losses.found_by(event):
-                carried.clear()
-            case Asked(problem=None):
-                issued = max(issued, event.turn)
-                carried |= set(event.carried)
+        known.take(event)
         if not isinstance(event, Delivered) or event.life in trial.again:
             continue
         group = script.groups.get(identity(event))
         if group is None or group.identity in told or event.seq in unaware:
             continue
-        calls = {name_of(call) for call in group.calls if call.turn <= issued}
-        if calls and calls <= carried:
+        if known.is_over(group):
             told.add(group.identity)
             yield _again(event, group, trial.spoken(event.life))
+
+
+@dataclass
+class _Known:
+    """What the model has seen, and the agent must know of.
+
+    What the store forgot has to be done again, and so has what a crash may take back.
+    """
+
+    manifest: Manifest
+    losses: Losses
+    issued: int = -1
+    carried: set[str] = field(default_factory=set)
+    kept: set[str] = field(default_factory=set)
+    """What no crash takes back."""
+
+    def take(self, event: Event) -> None:
+        if takes_back(event, self.manifest):
+            self.carried &= self.kept
+        elif keeps(event, self.manifest):
+            self.kept |= self.carried
+        match event:
+            case FaultFired() if any(loss.seq == event.seq for loss in self.losses):
+                self._forget()
+            case LifeStarted() if self.losses.found_by(event):
+                self._forget()
+            case Asked(problem=None):
+                self.issued = max(self.issued, event.turn)
+                self.carried |= set(event.carried)
+
+    def _forget(self) -> None:
+        self.carried.clear()
+        self.kept.clear()
+
+    def is_over(self, group: Group) -> bool:
+        """Whether the model has the results of all calls that it asked for."""
+        calls = {name_of(call) for call in group.calls if call.turn <= self.issued}
+        return bool(calls) and calls <= self.carried
 
 
 def _again(event: Delivered, group: Group, life: str) -> Finding:

@@ -1,24 +1,43 @@
-"""`transcript`: every request to the model pairs each call with exactly one result.
+"""`transcript`: requests to the model, and what is stored, pair calls with results.
 
-The endpoint is as strict as the real one, so the check reads off what it refused.
+The endpoint is as strict as the real one, so for requests the check reads off what it
+refused, and whether each call was told its own result. The stored history is the one
+that the agent's command `inspect` prints.
 """
 
 import re
 from collections.abc import Iterator
 
-from chaoskit.model.history import Asked
-from chaoskit.model.manifest import Manifest
-from chaoskit.model.scenario import Scenario
+from chaoskit.checks.case import Case
+from chaoskit.checks.pairs import unpaired
+from chaoskit.checks.script import asked_turns
+from chaoskit.model.history import Asked, Inspected
 from chaoskit.model.trial import Trial
 from chaoskit.model.verdict import Finding
 
 PROMISE = "transcript"
+REQUIREMENTS = {
+    "transcript/valid-request": (
+        "Every request to the model is one that the real service accepts."
+    ),
+    "transcript/right-result": "The model is told of each call what its result was.",
+    "transcript/stored-pairs": (
+        "The stored history pairs each call with exactly one result."
+    ),
+}
 
 _CALLS = re.compile(r"[a-z]+_t\d+p\d+(?:, [a-z]+_t\d+p\d+)*")
 _NUMBER = re.compile(r"\d+")
 
 
-def check(trial: Trial, scenario: Scenario, manifest: Manifest) -> Iterator[Finding]:
+def check(case: Case) -> Iterator[Finding]:
+    """Judge every request, and every look at the store."""
+    yield from _refused(case.trial)
+    yield from _mixed_up(case)
+    yield from _stored(case.trial)
+
+
+def _refused(trial: Trial) -> Iterator[Finding]:
     """Find each kind of refusal once, at its first request."""
     told: set[str] = set()
     for asked in trial.of(Asked):
@@ -35,6 +54,49 @@ def check(trial: Trial, scenario: Scenario, manifest: Manifest) -> Iterator[Find
             subject=_kind(asked.problem),
             events=(asked.seq,),
         )
+
+
+def _mixed_up(case: Case) -> Iterator[Finding]:
+    """A call that was told what another one's result is without a fault."""
+    owners: dict[str, list[str]] = {}
+    for call, text in case.golden.results.items():
+        owners.setdefault(text, []).append(call)
+    for asked in asked_turns(case.trial.history):
+        for call, text in asked.results.items():
+            others = owners.get(case.without_run(text), [call])
+            if call in case.golden.results and call not in others:
+                yield _not_its_own(case, asked, call, others[0])
+                return
+
+
+def _not_its_own(case: Case, asked: Asked, call: str, other: str) -> Finding:
+    return Finding(
+        PROMISE,
+        "transcript/right-result",
+        f"In {case.trial.spoken(asked.life)} the model was told of call {call} (turn "
+        f"and position) what is the result of call {other}: "
+        f"{asked.results[call]!r}.",
+        expected=case.golden.results[call],
+        observed=asked.results[call],
+        subject=call,
+        events=(asked.seq,),
+    )
+
+
+def _stored(trial: Trial) -> Iterator[Finding]:
+    for seen in trial.of(Inspected):
+        problem = unpaired(seen.transcript)
+        if problem and not seen.problem:
+            yield Finding(
+                PROMISE,
+                "transcript/stored-pairs",
+                f"What is stored after life {seen.after} does not pair calls with "
+                f"results: {problem}.",
+                expected="exactly one result for each call",
+                observed=problem,
+                events=(seen.seq,),
+            )
+            return
 
 
 def _kind(problem: str) -> str:

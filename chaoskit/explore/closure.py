@@ -32,7 +32,11 @@ PATH_SHOWN_MAX = 5
 
 
 class Closure:
-    """See the module's docstring; gives up after ``limit`` states."""
+    """See the module's docstring; gives up after ``limit`` states.
+
+    With ``deep`` it follows that many kills and no more: what lies beyond was not asked
+    for, and leaves nothing undone.
+    """
 
     def __init__(
         self,
@@ -40,18 +44,21 @@ class Closure:
         looks: tuple[Look, ...],
         limit: int,
         faults: Collection[FaultKind] = (FaultKind.KILL,),
+        deep: int | None = None,
     ) -> None:
         self.canon = canon
         self.faults = faults
         self.limit = limit
+        self.deep = deep
         self.states: dict[str, WorldState] = {}
         self._baseline_looks = looks
         self._held_back: list[WorldState] = []
+        self._deeper: set[str] = set()
 
     @property
     def known(self) -> frozenset[str]:
         """The fingerprints of every world seen so far."""
-        return frozenset(self.states)
+        return frozenset(self.states) | self._deeper
 
     @property
     def depth(self) -> int:
@@ -78,6 +85,9 @@ class Closure:
     def _found(self, look: Look) -> Iterator[Visit]:
         mark = look.fingerprint or self.canon.fingerprint(look.state.view)
         if mark in self.states:
+            return
+        if self.deep is not None and len(look.state.path) > self.deep:
+            self._deeper.add(mark)
             return
         self.states[mark] = look.state
         if len(self.states) > self.limit:

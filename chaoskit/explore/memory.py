@@ -15,7 +15,16 @@ from collections.abc import Iterable, Mapping
 from pydantic import JsonValue
 
 from chaoskit.model.calls import identity
-from chaoskit.model.history import Applied, Asked, Delivered, Event, Logged
+from chaoskit.model.history import (
+    Applied,
+    Asked,
+    Delivered,
+    Event,
+    Inspected,
+    LifeEnded,
+    LifeStarted,
+    Logged,
+)
 from chaoskit.model.manifest import LogNames
 
 
@@ -24,31 +33,42 @@ def remembered(
 ) -> dict[str, JsonValue]:
     """The facts of a history that later judgement can depend on.
 
-    Of the log it is whether the newest checkpoint that it named is ``stored``: if it is
-    not, the next life may have to name an older one. The number itself would make every
-    life of an agent that saves when it resumes a new state.
+    Of checkpoints it is whether the newest that the log named, or that was read back,
+    is ``stored``: if it is not, the next life may have to name an older one. The number
+    itself would make every life of an agent that saves when it resumes a new state.
     """
     applied: Counter[str] = Counter()
     sent: set[str] = set()
     asked: set[str] = set()
     carried: set[str] = set()
-    logged = 0
+    parked: set[str] = set()
+    answers: set[str] = set()
+    logged, turn = 0, 0
     for event in history:
         if isinstance(event, Applied):
             applied[_call(event)] += event.first
         elif isinstance(event, Delivered):
             sent.add(f"{_call(event)} key={event.idempotency_key}")
         elif isinstance(event, Asked):
-            asked.add(f"{event.turn} {event.problem or ''}")
+            turn = event.turn
+            asked.add(f"{turn} {event.problem or ''}")
             carried |= set(event.carried)
         elif isinstance(event, Logged):
             named = event.entry.get(names.checkpoint_id)
             logged = max(logged, named) if isinstance(named, int) else logged
+        elif isinstance(event, Inspected):
+            logged = max(logged, event.checkpoint_id or 0)
+        elif isinstance(event, LifeEnded) and event.ending == "parked":
+            parked.add(f"{turn}")
+        elif isinstance(event, LifeStarted) and event.answer is not None:
+            answers.add(event.answer)
     return {
         "applied": [f"{call} x{count}" for call, count in sorted(applied.items())],
         "sent": list[JsonValue](sorted(sent)),
         "asked": list[JsonValue](sorted(asked)),
         "carried": list[JsonValue](sorted(carried)),
+        "parked": list[JsonValue](sorted(parked)),
+        "answers": list[JsonValue](sorted(answers)),
         "logged": "stored" if logged == 0 or _mentions(stored, logged) else "lost",
     }
 

@@ -8,6 +8,10 @@ the next, and a sweep leaves crossings out that matter.
 A claim that several workers try for is between the two: one wins, mostly the first, and
 what the others try changes nothing. Where the changes are at the same occurrences in
 both runs, all before the numbers part, each of them can be told, and is struck.
+
+What is changed may bear a name that is fresh in each run, that of a process say, or
+that of whichever of some parallel calls was first. So where the numbers are the same,
+it is enough that the changes are alike in the same places.
 """
 
 from collections.abc import Mapping
@@ -52,7 +56,7 @@ def steadiness(
     for operation in sorted(first.keys() & second.keys(), key=str):
         one, other = first[operation], second[operation]
         later = {*one[1:], *other[1:]}
-        if _that_change(one) == _that_change(other):
+        if _that_change(one) == _that_change(other) or _shape(one) == _shape(other):
             changing[operation] = frozenset(_that_change(one))
         elif len(later) > 1:
             mixed.append(operation)
@@ -64,6 +68,11 @@ def steadiness(
 def _that_change(changes: list[Change]) -> dict[int, Change]:
     """What occurrences changed, by their number, but for those that changed nothing."""
     return {nth: change for nth, change in enumerate(changes, 1) if change}
+
+
+def _shape(changes: list[Change]) -> list[int | None]:
+    """Each change by the place where its like was first, None where there is none."""
+    return [changes.index(change) if change else None for change in changes]
 
 
 def _changes(trial: Trial, views: Views, canon: Canon) -> dict[Operation, list[Change]]:

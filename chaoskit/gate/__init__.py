@@ -26,8 +26,10 @@ The gate may not know agents: whoever builds it hands it `end_life` and `strike`
 does it know services: one that a fault can do something to is the message's `Host`.
 """
 
+from chaoskit.gate.blots import BLOT, Blots, forms
 from chaoskit.gate.door import (
     Census,
+    Choose,
     Crossing,
     Dropped,
     EndLife,
@@ -40,11 +42,13 @@ from chaoskit.gate.door import (
     Whose,
 )
 from chaoskit.gate.names import FreshNames
-from chaoskit.gate.recorder import BLOT, Recorder
+from chaoskit.gate.recorder import Recorder
 
 __all__ = [
     "BLOT",
+    "Blots",
     "Census",
+    "Choose",
     "Crossing",
     "Dropped",
     "EndLife",
@@ -57,4 +61,5 @@ __all__ = [
     "Strike",
     "Watch",
     "Whose",
+    "forms",
 ]

@@ -78,6 +78,13 @@ class Census(Protocol):
         """The generation; and whether it is one poll too many to be recorded."""
 
 
+class Choose(Protocol):
+    """Chooses a fault while a message is held, where none is scheduled there."""
+
+    def __call__(self, address: Address) -> Fault | None:
+        """The fault that is to strike, if one is."""
+
+
 class Watch(Protocol):
     """Looks at the world while a message is held (see `chaoskit.explore.closure`)."""
 
@@ -129,6 +136,7 @@ class Gate:
         strike: Strike | None = None,
         whose: Whose | None = None,
         census: Census | None = None,
+        choose: Choose | None = None,
     ) -> None:
         self.whose = whose
         self._census = census
@@ -140,6 +148,7 @@ class Gate:
         self._end_life = end_life
         self._strike = strike
         self._watch = watch
+        self._choose = choose
         self._door = asyncio.Lock()
         self._over: dict[int, asyncio.Event] = {}
         self._messages = len(record.events)
@@ -320,13 +329,17 @@ class Gate:
     @property
     def is_calm(self) -> bool:
         """Whether no fault is due any more and nobody looks: messages only count."""
-        return self._watch is None and not (self._armed and self.unfired)
+        return not self._is_watchful and not (self._armed and self.unfired)
+
+    @property
+    def _is_watchful(self) -> bool:
+        return self._watch is not None or self._choose is not None
 
     def is_calm_for(self, crossing: Crossing) -> bool:
         """Whether nobody looks, and no fault is due on what this message asks for."""
         if crossing.is_looker or crossing.message in self._idle:
             return True
-        if self._watch is not None:
+        if self._is_watchful:
             return False
         asked = crossing.operation
         return not self._armed or all(f.at.operation != asked for f in self.unfired)
@@ -358,6 +371,7 @@ class Gate:
         """Let no further fault fire and nobody look; `unfired` stays as it is."""
         self._armed = False
         self._watch = None
+        self._choose = None
 
     def _count(self, crossing: Crossing, edge: Edge, pieces: int | None) -> None:
         """Record that a message is at an edge, if its life is not over."""
@@ -380,7 +394,7 @@ class Gate:
         if self.is_calm_for(crossing):
             return []
         address, life = crossing.at(edge), crossing.life
-        faults = self._due(address)
+        faults = self._due(address) or self._chosen(address, crossing)
         outcomes = [await self._suffer(fault, crossing, host) for fault in faults]
         if ends := [outcome for outcome in outcomes if outcome is not None]:
             raise next((e for e in ends if isinstance(e, Dropped)), ends[0])
@@ -443,6 +457,12 @@ class Gate:
             if fault.at.life is not None:
                 self.unfired.remove(fault)
         return due
+
+    def _chosen(self, address: Address, crossing: Crossing) -> list[Fault]:
+        if self._choose is None or crossing.silent:
+            return []
+        fault = self._choose(address)
+        return [] if fault is None else [fault]
 
     def _nests(self, fault: Fault) -> bool:
         """Whether it is a pause in every life, and this life took over for another.

@@ -3,6 +3,8 @@
 import re
 from dataclasses import dataclass, field
 
+from chaoskit.gate.blots import Blots
+
 # What is fresh in each run and may stand in a key: UUIDs, ULIDs, clock readings, and
 # long words that mix letters with digits.
 _FRESH = re.compile(
@@ -20,17 +22,21 @@ class FreshNames:
     The run's id becomes ``{run}``; words that look random become ``{1}``, ``{2}``, so
     that the address of a message is the same in every run. A word that stands in
     ``said``, the scenario's own text, is not fresh however it looks. ``patterns`` are
-    of whole keys, with groups around words known to be fresh (`explore.fresh`).
+    of whole keys, with groups around words known to be fresh (`explore.fresh`);
+    ``blots`` are secrets that no address may hold.
     """
 
     run_id: str
     known: dict[str, str] = field(default_factory=dict)
     said: str = ""
     patterns: tuple[str, ...] = ()
+    blots: Blots | None = None
 
     def __call__(self, text: str) -> str:
         """The text with its fresh parts renamed."""
         text = text.replace(self.run_id, "{run}")
+        if self.blots is not None:
+            text = self.blots.text(text)
         for pattern in self.patterns:
             if found := re.fullmatch(pattern, text):
                 text = self._rename_groups(found)

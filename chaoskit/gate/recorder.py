@@ -4,10 +4,8 @@ import time
 from dataclasses import dataclass, field
 from typing import Protocol
 
-from chaoskit.model.history import Crossed, Event, from_line, to_line
-
-BLOT = "[canary]"
-"""What stands in a history where the agent let its key out."""
+from chaoskit.gate.blots import BLOT, Blots
+from chaoskit.model.history import Crossed, Delivered, Event, Leaked, from_line, to_line
 
 
 class Sink(Protocol):
@@ -21,12 +19,15 @@ class Sink(Protocol):
 class Recorder:
     """The one writer of a trial's history: numbers, times and writes each event.
 
+    What ``blots`` names is never written; a call that held the canary has a `Leaked`
+    after it, the first time that one of its tool does.
+
     A trial that starts in a restored world goes on with that world's history: give
     its ``events`` and when it ``began`` on the monotonic clock.
     """
 
     sink: Sink | None = None
-    secret: str | None = None
+    blots: Blots | None = None
     events: list[Event] = field(default_factory=list)
     began: float = field(default_factory=time.monotonic)
 
@@ -46,14 +47,23 @@ class Recorder:
         """Place an event that has its time already."""
         return self._write(event.model_copy(update={"seq": len(self.events)}))
 
+    def leaked(self, life: int, where: str) -> None:
+        """Tell a place at which the canary was found, once."""
+        if not any(isinstance(e, Leaked) and e.where == where for e in self.events):
+            self(Leaked(life=life, where=where))
+
     def _write(self, placed: Event) -> Event:
         line = to_line(placed)
-        if self.secret is not None and self.secret in line:
-            line = line.replace(self.secret, BLOT)
-            placed = from_line(line)
+        written = line if self.blots is None else self.blots.text(line)
+        if written is not line:
+            placed = from_line(written)
         self.events.append(placed)
         if self.sink is not None:
-            self.sink.write(line + "\n")
+            self.sink.write(written + "\n")
+        if written is line or not isinstance(placed, Delivered):
+            return placed
+        if written.count(BLOT) > line.count(BLOT):
+            self.leaked(placed.life, f"a call of {placed.tool}")
         return placed
 
     def seconds(self) -> float:

@@ -9,6 +9,7 @@ from chaoskit.model.manifest import (
     Disk,
     Guarantee,
     Launch,
+    Resumes,
     Store,
 )
 from chaoskit.model.scenario import (
@@ -33,16 +34,14 @@ CHOICES: Mapping[type[StrEnum], Choice] = {
     ToolClass: Choice("a tool's class"),
     Via: Choice("a way to call a tool"),
     Guarantee: Choice("a guarantee"),
+    Resumes: Choice("where a run goes on after a crash"),
     Capability: Choice("a capability"),
     Launch: Choice("a way to launch"),
     Disk: Choice("what becomes of a container's disk"),
     Store: Choice("a store"),
-    Strategy: Choice("a strategy", ("treadmill", "fuzz")),
+    Strategy: Choice("a strategy", ("fuzz",)),
     Wobble: Choice("a wobble"),
-    PromiseId: Choice(
-        "a promise",
-        ("answer", "cost", "store", "fence", "human", "loud", "secrets"),
-    ),
+    PromiseId: Choice("a promise"),
     RedisDurability: Choice("what Redis keeps"),
     PostgresDurability: Choice("whether a commit waits for the disk"),
 }

@@ -152,9 +152,11 @@ class Asked(_Event):
 
     ``op`` is the operation that it crosses as; ``turn`` is the place in the script that
     it was answered from; ``carried`` names the calls, as ``turn.position``, whose
-    results it holds; ``contents`` are the texts of its messages that no earlier request
-    of the trial held. ``problem`` is why it was refused. ``past_end``: the script was
-    already over. ``place`` is its address, but for the edge.
+    results it holds; ``results`` are the texts of those that no earlier request of the
+    trial has told the model in the same words; ``contents`` are the texts of its
+    messages that no earlier request of the trial held. ``problem`` is why it was
+    refused, and then it has told nothing. ``past_end``: the script was already over.
+    ``place`` is its address, but for the edge.
     """
 
     kind: Literal["asked"] = "asked"
@@ -162,6 +164,7 @@ class Asked(_Event):
     place: str = ""
     turn: int
     carried: tuple[str, ...] = ()
+    results: dict[str, str] = Field(default_factory=dict)
     contents: tuple[str, ...] = ()
     problem: str | None = None
     past_end: bool = False
@@ -235,6 +238,34 @@ class Wreck(_Event):
     state: str
 
 
+class Inspected(_Event):
+    """What the agent's command `inspect` printed: what the next life reads back.
+
+    ``when``: after a death and before the next life, where the run rests (parked, or
+    before a life that was paused goes on), or at the end. ``after`` is the life whose
+    end came before. ``problem`` says why nothing was understood; the other fields are
+    None then, as is each field that it did not print.
+    """
+
+    kind: Literal["inspected"] = "inspected"
+    when: Literal["death", "rest", "end"]
+    after: int
+    checkpoint_id: int | None = None
+    status: str | None = None
+    transcript: Annotated[JsonValue, BeforeValidator(_writable)] = None
+    problem: str = ""
+
+
+class Leaked(_Event):
+    """The canary key was found where it must not be; each place is told once.
+
+    ``where`` is a place in words: ``standard error``, ``redis key agent:log:{run}``.
+    """
+
+    kind: Literal["leaked"] = "leaked"
+    where: str
+
+
 class RunEnded(_Event):
     """How the run ended for good; ``reason`` says it in words."""
 
@@ -256,6 +287,8 @@ EVENTS = (
     Applied,
     Logged,
     Wreck,
+    Inspected,
+    Leaked,
     RunEnded,
 )
 """Every class of event, in the order in which a life meets them."""
@@ -272,6 +305,8 @@ Event = Annotated[
     | Applied
     | Logged
     | Wreck
+    | Inspected
+    | Leaked
     | RunEnded,
     Field(discriminator="kind"),
 ]

@@ -49,6 +49,17 @@ class Guarantee(StrEnum):
     AT_MOST_ONCE = "at-most-once"
 
 
+class Resumes(StrEnum):
+    """How far back a crash may take a run, as its agent's documentation says."""
+
+    LAST_CHECKPOINT = "last-checkpoint"
+    """Nowhere: what the model has seen is stored."""
+    EARLIER_CHECKPOINT = "earlier-checkpoint"
+    """Past steps that were done since it began or last parked."""
+    START = "start"
+    """To its beginning."""
+
+
 class Capability(StrEnum):
     """What the agent can do beyond the base."""
 
@@ -80,7 +91,7 @@ FunctionName = Annotated[
 ]
 
 
-SINGLE = ("submit", "answer", "status")
+SINGLE = ("submit", "answer", "status", "inspect")
 """What processes that a fleet does not consist of are called."""
 
 
@@ -113,6 +124,8 @@ class AgentContract(Frozen):
 
     effects: Guarantee
     """How often an effect may be applied for one logical call."""
+    resumes: Resumes = Resumes.LAST_CHECKPOINT
+    """Where a run goes on after a crash: last-checkpoint, earlier-checkpoint, start."""
     max_lives: Annotated[Whole, Field(ge=1, le=1000)] = 5
     """Lives that no scheduled fault ended; beyond them the run never ends."""
     max_attempts: Annotated[Whole, Field(ge=1, le=1000)] | None = None

@@ -54,14 +54,31 @@ class Crossings:
 
 
 @dataclass(frozen=True)
+class Repaid:
+    """Tokens of requests to the model for a reply that had been asked for before.
+
+    ``tokens`` is all of them; ``least``, ``median`` and ``most`` are for each kill,
+    over the ``trials`` that had one.
+    """
+
+    tokens: int = 0
+    trials: int = 0
+    least: float = 0.0
+    median: float = 0.0
+    most: float = 0.0
+
+
+@dataclass(frozen=True)
 class Report:
     """Everything that a campaign leaves, for people and for programs.
 
     ``faults`` counts those that struck, by kind; ``kills`` are those that kill.
     ``wrecks`` counts the different worlds that kills left behind; ``states`` and
-    ``depth`` are the closure's; ``volatile`` are the fields that were found to differ
-    between any two runs, and so make no world a different one. ``overrides`` are the
-    words of the command line that took the place of what the scenario says.
+    ``depth`` are the closure's, ``endless`` says why it did not end (a doubt);
+    ``volatile`` are the fields that were found to differ between any two runs, and so
+    make no world a different one. ``tokens_repaid`` is what replies cost that were lost
+    on their way. ``overrides`` are the words of the command line that took the place of
+    what the scenario says; ``judged`` the requirements that every trial was judged by.
     """
 
     chaoskit: str
@@ -78,7 +95,9 @@ class Report:
     wrecks: int | None = None
     states: int | None = None
     depth: int | None = None
+    endless: str = ""
     seconds: float = 0.0
+    tokens_repaid: Repaid = Repaid()
     findings: tuple[Shown, ...] = ()
     doubts: tuple[str, ...] = ()
     notes: tuple[str, ...] = ()
@@ -86,6 +105,7 @@ class Report:
     volatile: tuple[str, ...] = ()
     out: str = ""
     overrides: tuple[str, ...] = ()
+    judged: tuple[str, ...] = ()
 
     @property
     def verdict(self) -> Verdict:

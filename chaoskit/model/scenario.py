@@ -51,6 +51,8 @@ class Strategy(StrEnum):
     """Each crossing of the fault-free run at both edges, then pairs, to `depth`."""
     CLOSURE = "closure"
     """Every crash state that any number of kills can reach, by restoring worlds."""
+    TREADMILL = "treadmill"
+    """A run killed at every crossing, life by life; another where it is given up."""
     SAMPLE = "sample"
     """Seeded random walks of several faults a run."""
     REPLAY = "replay"
@@ -62,8 +64,15 @@ class PromiseId(StrEnum):
 
     EFFECTS = "effects"
     PROGRESS = "progress"
+    ANSWER = "answer"
     TRANSCRIPT = "transcript"
+    COST = "cost"
+    STORE = "store"
     LOG = "log"
+    FENCE = "fence"
+    HUMAN = "human"
+    LOUD = "loud"
+    SECRETS = "secrets"
 
 
 ScenarioName = Annotated[
@@ -163,7 +172,7 @@ class Limits(Frozen):
     life_seconds: Seconds = 30
     """For one life of the agent."""
     trial_seconds: Seconds = 120
-    """For all lives of one trial."""
+    """For all lives of one trial, but those that a fault of that life alone ended."""
     grace_seconds: Seconds = 5
     """For a life that was asked to end."""
     memory_mb: Annotated[Whole, Field(ge=16, le=2**20)] | None = None
@@ -243,7 +252,7 @@ class Scenario(Frozen):
     limits: Limits = Limits()
     """How long things may take."""
     human: tuple[Text, ...] = ()
-    """The answers to the script's `ask` turns, in order."""
+    """The answers to the script's `ask` turns, in order; brought again if forgotten."""
     volatile: tuple[Text, ...] = ()
     """Paths in the store that differ between equal states, ignored by closure."""
 
@@ -291,21 +300,20 @@ def scenario_flaws(
         yield Flaw(("human",), f"{gates} answers, one for each `ask` of the script")
 
 
-IN_A_CLOSURE = (FaultKind.KILL, FaultKind.POWERLOSS)
-"""The faults whose worlds can be restored: all that is left after them is the world."""
+ENDS = (FaultKind.KILL, FaultKind.POWERLOSS)
+"""The faults after which the world is all that is left."""
 
 
 def search_flaws(
     strategy: Strategy | None, faults: Sequence[str | None]
 ) -> Iterator[Flaw]:
     """What a strategy cannot try."""
-    if strategy is not Strategy.CLOSURE:
+    if strategy not in (Strategy.CLOSURE, Strategy.TREADMILL):
         return
     for index, text in enumerate(faults):
-        if text is not None and Wanted.parse(text).kind not in IN_A_CLOSURE:
-            known = " or ".join(IN_A_CLOSURE)
-            remedy = "use the strategy sweep for it"
-            yield Flaw(("faults", index), f"{known} with the strategy closure", remedy)
+        if text is not None and Wanted.parse(text).kind not in ENDS:
+            known = f"{' or '.join(ENDS)} with the strategy {strategy}"
+            yield Flaw(("faults", index), known, "use the strategy sweep for it")
 
 
 def _unlike(index: int, turn: CallTurn, tools: Mapping[str, object]) -> Iterator[Flaw]:

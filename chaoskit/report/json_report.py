@@ -4,7 +4,7 @@ import json
 
 from pydantic import JsonValue
 
-from chaoskit.model.report import CONTRACT_VERSION, Report, Shown
+from chaoskit.model.report import CONTRACT_VERSION, Repaid, Report, Shown
 from chaoskit.report.text import writable
 
 
@@ -37,6 +37,8 @@ def _fields(report: Report) -> dict[str, JsonValue]:
         "states": report.states,
         "depth": report.depth,
         "seconds": report.seconds,
+        "tokens_repaid": report.tokens_repaid.tokens,
+        "tokens_repaid_per_kill": _per_kill(report.tokens_repaid),
         "findings": [_finding(shown) for shown in report.findings],
         "doubts": list(report.doubts),
         "notes": list(report.notes),
@@ -46,11 +48,19 @@ def _fields(report: Report) -> dict[str, JsonValue]:
     }
 
 
+def _per_kill(paid: Repaid) -> JsonValue:
+    """None where nothing was killed."""
+    if not paid.trials:
+        return None
+    return {"min": paid.least, "median": paid.median, "max": paid.most}
+
+
 def _finding(shown: Shown) -> JsonValue:
     finding = shown.finding
     return {
         "promise": finding.promise,
         "requirement": finding.requirement,
+        "subject": finding.subject,
         "severity": finding.severity.value,
         "message": finding.message,
         "expected": finding.expected,

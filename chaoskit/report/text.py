@@ -28,7 +28,8 @@ def _lines(report: Report) -> Iterator[str]:
     yield f"  agent      {report.agent}, store {report.store}"
     yield f"  search     {_search(report)}"
     yield f"  crossings  {_crossings(report)}"
-    yield from (f"             not hit: {at}" for at in _missed(report))
+    yield from (f"             not hit: {at}" for at in crossings_missed(report))
+    yield from (f"  tokens     {told}" for told in repaid(report))
     if report.periodic:
         yield f"  periodic   {', '.join(report.periodic)}"
     if report.volatile:
@@ -72,9 +73,25 @@ def _crossings(report: Report) -> str:
     return f"{crossings.seen} edges in the fault-free run, {crossings.hit} of them hit"
 
 
-def _missed(report: Report) -> list[str]:
+def repaid(report: Report) -> Iterator[str]:
+    """What lost replies have cost: no finding, and yet somebody pays."""
+    paid = report.tokens_repaid
+    if paid.trials:
+        few, usual, most = map(_number, (paid.least, paid.median, paid.most))
+        spread = f"{usual} for each kill (median, {few} to {most})"
+        yield f"{paid.tokens} paid again after replies were lost: {spread}"
+    elif paid.tokens:
+        yield f"{paid.tokens} paid again after replies were lost"
+
+
+def _number(value: float) -> str:
+    return f"{value:.1f}".removesuffix(".0")
+
+
+def crossings_missed(report: Report) -> list[str]:
+    """Where a search that means to strike everywhere did not, the first of many."""
     missed = report.crossings.missed
-    if report.strategy != "sweep":
+    if report.strategy not in ("sweep", "treadmill"):
         return []
     more = len(missed) - _ADDRESSES_SHOWN_MAX
     shown = list(missed[:_ADDRESSES_SHOWN_MAX])

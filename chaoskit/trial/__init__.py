@@ -10,15 +10,16 @@ from pathlib import Path
 
 from chaoskit.agents import Launcher
 from chaoskit.gate import Recorder
+from chaoskit.model.schedule import Schedule
 from chaoskit.model.visit import Visited
+from chaoskit.trial.blots import blots
 from chaoskit.trial.command import inherited_environment
 from chaoskit.trial.fleet import Fleet
 from chaoskit.trial.plan import Plan, Watching
 from chaoskit.trial.run import Run
 from chaoskit.world import World
-from chaoskit.world.llm import CANARY
 
-__all__ = ["Plan", "Watching", "inherited_environment", "run_trial"]
+__all__ = ["Plan", "Watching", "blots", "inherited_environment", "run_trial"]
 
 
 async def run_trial(
@@ -33,11 +34,16 @@ async def run_trial(
         ConnectionError: a server of the world went away.
     """
     folder.mkdir(parents=True)
-    origin = plan.visit.origin
-    schedule = origin.path if origin else plan.visit.schedule
-    (folder / "schedule.txt").write_text(f"{schedule}\n", encoding="utf-8")
+    _note(plan.path, folder)
     # Buffered by the line: what has happened can be read while a life hangs.
     with (folder / "history.jsonl").open("w", 1, encoding="utf-8") as sink:
-        record = Recorder(sink, secret=CANARY)
+        record = Recorder(sink, blots=blots(plan.manifest, plan.scenario))
         kind = Fleet if plan.manifest.processes else Run
-        return await kind(plan, world, launcher, folder, record).play()
+        visited = await kind(plan, world, launcher, folder, record).play()
+    if plan.visit.tread is not None:
+        _note(visited.trial.schedule, folder)
+    return visited
+
+
+def _note(schedule: Schedule, folder: Path) -> None:
+    (folder / "schedule.txt").write_text(f"{schedule}\n", encoding="utf-8")

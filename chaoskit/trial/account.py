@@ -70,7 +70,7 @@ class Account:
         """
         if end.ending == "done" or end.process is not None:
             return
-        view = await self._looks.view()
+        view = await self._looks.view(after=end.life)
         if end.ending == "died" and self._plan.canon is not None:
             mark = self._plan.canon.of_run(self._plan.run).fingerprint(view)
             self._record(Wreck(life=end.life, state=mark))

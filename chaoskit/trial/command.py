@@ -91,6 +91,7 @@ def _words(manifest: Manifest, step: Step) -> tuple[str, ...]:
 def _words_of_a_fleet(manifest: Manifest, process: str) -> tuple[str, ...]:
     own = {name: process.command for name, process in manifest.fleet}
     single = {"submit": manifest.submit, "answer": manifest.answer}
-    words = {"status": manifest.status, **single, **own}[process]
+    looks = {"status": manifest.status, "inspect": manifest.inspect}
+    words = {**looks, **single, **own}[process]
     assert words is not None, "loading refuses a manifest without it"
     return words

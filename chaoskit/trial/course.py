@@ -30,22 +30,33 @@ class Step:
 
 
 class Course:
-    """Supervises one run, as whoever operates the agent would."""
+    """Supervises one run, as whoever operates the agent would.
+
+    ``unending``: a fault strikes in every life, so that time alone ends the run.
+    """
 
     def __init__(
-        self, scenario: Scenario, manifest: Manifest, patience: Patience
+        self,
+        scenario: Scenario,
+        manifest: Manifest,
+        patience: Patience,
+        *,
+        unending: bool = False,
     ) -> None:
         self._scenario = scenario
         self._script = scenario.llm.script
         self._lives_max = manifest.contract.max_lives
         self._patience = patience
         self._deadline = patience.now() + scenario.limits.trial_seconds
+        self._since = patience.now()
+        self._is_unending = unending
         self._deaths = 0
         self._answered: int | None = None
 
     def after(self, end: LifeEnded, record: Recorder) -> Step | RunEnded:
         """What follows a life that ended so, at the end of that history."""
         life = end.life
+        self._take_time_of(end)
         if end.cause == "cut":
             reason = "a world that is already known"
             return RunEnded(life=life, outcome="cut", reason=reason)
@@ -62,6 +73,16 @@ class Course:
         if step.purpose != "answer":
             self._answered = None
         return step
+
+    def _take_time_of(self, end: LifeEnded) -> None:
+        """A life that a scheduled fault ended does not use up the trial's time.
+
+        Else how many a schedule may end would depend on the machine's speed.
+        """
+        now = self._patience.now()
+        if end.cause == "fault" and not self._is_unending:
+            self._deadline += now - self._since
+        self._since = now
 
     @contextmanager
     def on_trial(self) -> Iterator[None]:

@@ -15,16 +15,27 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from chaoskit.agents import Launcher
+from chaoskit.checks.losses import forgets
 from chaoskit.gate import Recorder
-from chaoskit.model.history import Asked, Crossed, Outcome, Purpose, RunEnded
+from chaoskit.model.history import (
+    Asked,
+    Crossed,
+    FaultFired,
+    Outcome,
+    Purpose,
+    RunEnded,
+)
 from chaoskit.model.scenario import AskTurn, WaitTurn
+from chaoskit.model.schedule import Fault
 from chaoskit.model.visit import Visited
 from chaoskit.model.waiting import open_turn
 from chaoskit.trial.course import Step
 from chaoskit.trial.crew import SECONDS_AT_REST, Crew
 from chaoskit.trial.generations import Generations
+from chaoskit.trial.inspection import Inspection
 from chaoskit.trial.lives import Lives
 from chaoskit.trial.living import Living
+from chaoskit.trial.own_command import OwnCommands
 from chaoskit.trial.patience import Patience
 from chaoskit.trial.plan import Plan
 from chaoskit.trial.port import Port
@@ -59,14 +70,26 @@ class Fleet:
             *(plan, world, launcher, folder, record),
             patience=self._patience,
             census=self._census,
-            on_fault=lambda living: self._crew.fault_in(living),
+            on_fault=self._on_fault,
         )
         self._gate = self._lives.gate
         self._still = Stillness(self._gate, self._census, self._patience.now)
         self._crew = Crew(self._lives, self._census, self._still)
-        self._status = StatusLooks(self._lives)
-        self._deadline = self._patience.now() + self._limits.trial_seconds
+        commands = OwnCommands(self._lives)
+        self._status = StatusLooks(self._lives, commands)
+        self._inspection = Inspection(self._lives, commands)
+        self._since = self._patience.now()
+        self._deadline = self._since + self._limits.trial_seconds
         self._answers: dict[int, asyncio.Task[bool]] = {}
+        self._brought: dict[int, int] = {}
+        """By turn: the event at which its answer was brought last."""
+
+    def _on_fault(self, living: Living) -> None:
+        """What led to a scheduled end does not use up the trial's time."""
+        now = self._patience.now()
+        self._deadline += now - self._since
+        self._since = now
+        self._crew.fault_in(living)
 
     async def play(self) -> Visited:
         """All of it."""
@@ -79,8 +102,10 @@ class Fleet:
                 await self._once_more()
             else:
                 await self._lives.look_after()
+            await self._inspection.look("end", self._lives.newest)
         finally:
             await self._crew.end()
+        await self._lives.last_look(end)
         return self._lives.result(end)
 
     async def _run(self) -> RunEnded:
@@ -191,19 +216,32 @@ class Fleet:
         return open_turn(self._record.events, self._plan.scenario.llm.script)
 
     def _bring_answer(self, turn: int) -> None:
-        """Once; and again where who brought it died, and it has not been taken up."""
+        """Once; and again where it was lost on its way, and has not been taken up."""
         script = self._plan.scenario.llm.script
         gates = [n for n, t in enumerate(script) if isinstance(t, AskTurn)]
         answer = self._plan.scenario.human[gates.index(turn)]
-        if turn in self._answers and not self._is_lost(self._answers[turn]):
+        if turn in self._answers and not self._is_lost(turn):
             return
+        self._brought[turn] = len(self._record.events)
         step = Step("answer", answer=answer, process="answer")
         self._answers[turn] = self._crew.send(step, again=False)
 
-    def _is_lost(self, bringing: asyncio.Task[bool]) -> bool:
-        """Whether nobody has it: who brought it died, and all is quiet since."""
+    def _is_lost(self, turn: int) -> bool:
+        """Whether nobody has it: who brought it died, or the store has forgotten it.
+
+        And all is quiet since.
+        """
+        bringing = self._answers[turn]
         is_quiet = self._patience.now() - self._census.news_at >= SECONDS_AT_REST
-        return bringing.done() and not bringing.result() and is_quiet
+        if not bringing.done() or not is_quiet:
+            return False
+        return not bringing.result() or self._has_forgotten(self._brought[turn])
+
+    def _has_forgotten(self, since: int) -> bool:
+        """Whether a store has lost what it had acknowledged since an event."""
+        later = self._record.events[since:]
+        fired = (Fault.parse(e.fault) for e in later if isinstance(e, FaultFired))
+        return any(forgets(fault, self._plan.scenario) for fault in fired)
 
     @property
     def _is_late(self) -> bool:
@@ -241,6 +279,7 @@ class Fleet:
     async def _let_go(self) -> None:
         """Have the paused go on, and wait until they have ended."""
         crew = self._crew
+        await self._inspection.look("rest", self._lives.newest)
         crew.may_go_on.set()
         while crew.paused:
             await self._tick()

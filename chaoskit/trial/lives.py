@@ -7,28 +7,30 @@ work on; `run` and `fleet` decide which life comes when.
 import asyncio
 import json
 from collections.abc import Awaitable, Callable
+from contextlib import AbstractContextManager
 from pathlib import Path
 
 from chaoskit.agents import Exit, Launcher
 from chaoskit.agents.output import Output
-from chaoskit.gate import BLOT, Census, FreshNames, Gate, Recorder
+from chaoskit.explore.steps import Steps
+from chaoskit.gate import Census, FreshNames, Gate, Recorder
 from chaoskit.model.address import Address
 from chaoskit.model.faults import FaultKind
 from chaoskit.model.history import Cause, FaultFired, LifeEnded, LifeStarted, RunEnded
-from chaoskit.model.schedule import Fault
+from chaoskit.model.schedule import Fault, Schedule
 from chaoskit.model.trial import Trial
 from chaoskit.model.visit import Visited
 from chaoskit.trial.account import Account
 from chaoskit.trial.command import command
 from chaoskit.trial.company import Company
 from chaoskit.trial.course import Step
+from chaoskit.trial.leaks import Leaks
 from chaoskit.trial.living import Living, News
 from chaoskit.trial.looks import Looks
 from chaoskit.trial.patience import Patience
 from chaoskit.trial.plan import Plan
 from chaoskit.trial.strikes import Strikes, skews
 from chaoskit.world import World
-from chaoskit.world.llm import CANARY
 
 EndLife = Callable[[int, Cause], Awaitable[None]]
 
@@ -65,7 +67,8 @@ class Lives:
         self._clock = launcher.clock() if skews(plan.visit.schedule) else None
         names = self._take_up_origin()
         self.patience = patience or Patience()
-        self._looks = Looks(plan, world, record, names)
+        self._leaks = Leaks(record, names)
+        self._looks = Looks(plan, world, record, names, self._leaks)
         self._account = Account(plan, record, self._looks)
         self.gate = self._gate_with(names, census)
 
@@ -76,6 +79,7 @@ class Lives:
             plan.run,
             said=json.dumps([call.all_args for call in plan.scenario.calls()]),
             patterns=plan.fresh,
+            blots=self.record.blots,
         )
         if origin:
             names.known.update(origin.names)
@@ -98,6 +102,7 @@ class Lives:
             strikes,
             self.company,
             census,
+            Steps(plan.visit.tread, self.record.events) if plan.visit.tread else None,
         )
 
     async def prepare(self) -> None:
@@ -112,6 +117,11 @@ class Lives:
         if self._clock is not None:
             self._clock.set(0)
 
+    @property
+    def newest(self) -> int:
+        """The number of the life that was begun last."""
+        return self._next - 1
+
     def number(self, step: Step) -> int:
         """The number of a new life, which is put on record."""
         life = self._next
@@ -122,8 +132,17 @@ class Lives:
         self.record(started)
         return life
 
-    async def begin(self, life: int, step: Step, deadline: float) -> Living:
-        """Start it, on sockets of its own."""
+    async def begin(
+        self,
+        life: int,
+        step: Step,
+        deadline: float,
+        patience: Patience | None = None,
+    ) -> Living:
+        """Start it, on sockets of its own; ``deadline`` is on the trial's clock.
+
+        Or on that of ``patience``, where the trial's may be held.
+        """
         async with self._entrance:  # one after the other: they share ports
             services = await self._world.open(life)
             output = self.outputs[life] = self._output_of(life, step)
@@ -136,13 +155,14 @@ class Lives:
                 clock=self._clock is not None,
             )
             process = await self._launcher.start(order)
-        living = Living(life, process, output, deadline, self.patience, step)
+        clock = patience or self.patience
+        living = Living(life, process, output, deadline, clock, step)
         self.company.add(living)
         return living
 
     def _output_of(self, life: int, step: Step) -> Output:
-        process = f"-{step.process}" if step.process else ""
-        stem = f"life-{life}{process}" if life >= 0 else "status"
+        process = step.process or ""
+        stem = f"life-{life}-{process}".rstrip("-") if life >= 0 else process
         out, err = (self._folder / f"{stem}.{end}" for end in ("out", "err"))
         if life < 0:  # the harness's own look: the newest is kept
             out.unlink(missing_ok=True)
@@ -201,7 +221,9 @@ class Lives:
         await self.gate.settled(living.number)
         if living.number >= 0:
             self._account.read_log(living.number, living.output, ended=True)
-        living.output.blot(CANARY, BLOT)
+            self._leaks.in_output(living.number, living.output)
+        if self.record.blots is not None:
+            living.output.blot(self.record.blots)
 
     async def end_those_left(self) -> None:
         """The children of lives whose first process was killed alone."""
@@ -225,6 +247,17 @@ class Lives:
         await living.process.written()
         self._account.read_log(living.number, living.output)
 
+    def sheltered(self) -> AbstractContextManager[None]:
+        """See `World.sheltered`."""
+        return self._world.sheltered()
+
+    async def last_look(self, end: RunEnded) -> None:
+        """What the stores hold once all is over."""
+        if end.outcome == "cut":
+            return
+        with self.patience.held():
+            await self._looks.view(after=self.newest)
+
     async def look_after(self) -> None:
         """See that the world is still there, now that nobody is in it.
 
@@ -240,8 +273,14 @@ class Lives:
         plan = self.plan
         unfired = tuple(f for f in self.gate.unfired if not self._fired_anywhere(f))
         history = tuple(self.record.events)
-        trial = Trial(plan.name, plan.run, plan.path, history, unfired)
+        schedule = plan.path if plan.visit.tread is None else self._fired()
+        trial = Trial(plan.name, plan.run, schedule, history, unfired)
         return Visited(plan.visit, trial, self._looks.kept)
+
+    def _fired(self) -> Schedule:
+        """What a trial that chose its own faults comes to."""
+        fired = (e.fault for e in self.record.events if isinstance(e, FaultFired))
+        return Schedule(tuple(map(Fault.parse, fired)))
 
     def _fired_anywhere(self, fault: Fault) -> bool:
         fired = (e.fault for e in self.record.events if isinstance(e, FaultFired))

@@ -10,6 +10,7 @@ from chaoskit.model.schedule import Fault
 from chaoskit.model.state import View, WorldState
 from chaoskit.model.trial import SIGKILL
 from chaoskit.model.visit import Look
+from chaoskit.trial.leaks import Leaks
 from chaoskit.trial.plan import Plan, Watching
 from chaoskit.world import World
 
@@ -18,12 +19,18 @@ class Looks:
     """What one trial sees of its world, at crossings and after deaths."""
 
     def __init__(
-        self, plan: Plan, world: World, record: Recorder, names: FreshNames
+        self,
+        plan: Plan,
+        world: World,
+        record: Recorder,
+        names: FreshNames,
+        leaks: Leaks,
     ) -> None:
         self._plan = plan
         self._world = world
         self._record = record
         self._names = names
+        self._leaks = leaks
         self._kept: dict[str, Look] = {}
         self._passed: set[str] = set()
 
@@ -32,15 +39,21 @@ class Looks:
         """The worlds that nobody had seen, in order."""
         return tuple(self._kept.values())
 
-    async def view(self) -> View:
-        """The world now, large texts made small, and what judging remembers."""
+    async def view(self, after: int | None = None) -> View:
+        """The world now, large texts made small, and what judging remembers.
+
+        ``after`` a life has ended, the stores are searched for what it let out.
+        """
         world = await self._world.view()
+        if after is not None:
+            self._leaks.in_world(after, world, self._world)
         memory = remembered(self._record.events, self._plan.manifest.log, world)
         return {**small(dict(world), self._plan.run), "memory": memory}
 
     async def at(self, address: Address, watching: Watching) -> bool:
         """Look at the world at a crossing; True ends the recovery there."""
-        view = await self.view()
+        # Only the last of the recoveries from here comes to the end, and looks there.
+        view = await self.view(after=address.life if watching.snapshots else None)
         mark = str(address)
         if watching.canon is not None:
             mark = watching.canon.of_run(self._plan.run).fingerprint(view)

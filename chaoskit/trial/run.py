@@ -17,8 +17,10 @@ from chaoskit.gate import Recorder
 from chaoskit.model.history import LifeContinued, LifeEnded, RunEnded
 from chaoskit.model.visit import Visited
 from chaoskit.trial.course import Course, Step
+from chaoskit.trial.inspection import Inspection
 from chaoskit.trial.lives import Lives
 from chaoskit.trial.living import Living
+from chaoskit.trial.own_command import OwnCommands
 from chaoskit.trial.plan import Plan
 from chaoskit.world import World
 
@@ -37,7 +39,13 @@ class Run:
         self._plan = plan
         self._record = record
         self._lives = Lives(plan, world, launcher, folder, record)
-        self._course = Course(plan.scenario, plan.manifest, self._lives.patience)
+        self._course = Course(
+            plan.scenario,
+            plan.manifest,
+            self._lives.patience,
+            unending=any(fault.at.life is None for fault in plan.path.faults),
+        )
+        self._inspection = Inspection(self._lives, OwnCommands(self._lives))
         self._decided: dict[int, Step | RunEnded] = {}
 
     async def play(self) -> Visited:
@@ -45,6 +53,8 @@ class Run:
         await self._lives.prepare()
         origin = self._plan.visit.origin
         try:
+            if origin:
+                await self._inspection.look("death", origin.life)
             end = await self._play_on(Step("resume" if origin else "start"))
             assert isinstance(end, RunEnded), "only a second line rests"
             if end.outcome == "done":
@@ -52,8 +62,11 @@ class Run:
                 end = end.model_copy(update={"answer": answer})
                 self._lives.gate.disarm()
                 await self._live(Step("again"))
+            if end.outcome != "cut":
+                await self._inspection.look("end", self._lives.newest)
         finally:
             await self._lives.end_those_left()
+        await self._lives.last_look(end)
         return self._lives.result(end)
 
     async def _play_on(
@@ -92,9 +105,18 @@ class Run:
             if living is None or living.left is None:
                 await lives.close(life)
         try:
-            return await lives.end(living, ended, cause)
-        finally:
+            event = await lives.end(living, ended, cause)
+        finally:  # before anybody looks: the fault that waits holds the door
             living.release()
+        await self._inspect_after(event)
+        return event
+
+    async def _inspect_after(self, end: LifeEnded) -> None:
+        """Before the next life can heal anything."""
+        if end.ending == "died":
+            await self._inspection.look("death", end.life)
+        elif end.ending == "parked":
+            await self._inspection.look("rest", end.life)
 
     async def _take_over(self, first: Living) -> None:
         """Have another line go on with the run while a life is paused."""
@@ -102,6 +124,7 @@ class Run:
         with self._course.on_trial():
             line = await self._play_on(Step("resume"), rests=True)
         self._decided[first.number] = line
+        await self._inspection.look("rest", self._lives.newest)
         self._record(LifeContinued(life=first.number))
         await first.go_on(self._plan.scenario.limits.life_seconds)
 

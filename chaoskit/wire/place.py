@@ -16,11 +16,11 @@ class Place:
     """How far a conversation has come, told one step at a time.
 
     ``turn`` is the place in the script that its answer comes from; ``carried`` names
-    the calls, as ``turn.position``, whose results it holds.
+    the calls, as ``turn.position``, whose results it holds, each with its text.
     """
 
     turn: int = 0
-    carried: list[str] = field(default_factory=list)
+    carried: dict[str, str] = field(default_factory=dict)
     _names: dict[str, str] = field(default_factory=dict)
 
     def answered(self, calls: Sequence[object], others: Iterable[object] = ()) -> None:
@@ -32,12 +32,12 @@ class Place:
             self._names[str(call)] = f"{self.turn}.{position}"
         self.turn += 1
 
-    def result(self, call: object) -> None:
-        """Go past the result of a call."""
+    def result(self, call: object, texts: Iterable[str]) -> None:
+        """Go past the result of a call: the first one, where there are several."""
         ours = issued(call)
         name = "{}.{}".format(*ours) if ours else self._names.get(str(call))
-        if name is not None and name not in self.carried:
-            self.carried.append(name)
+        if name is not None:
+            self.carried.setdefault(name, "\n".join(texts))
 
 
 def began(goal: str, users: Iterable[tuple[int, str]]) -> int:

@@ -4,12 +4,20 @@ Services live as long as a campaign and are emptied between trials, never restar
 an empty store costs microseconds where a new server costs tens of milliseconds.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import ExitStack, contextmanager
 
 from chaoskit.gate import Gate
 from chaoskit.model.scenario import Scenario
 from chaoskit.model.state import View
-from chaoskit.world.service import Inherited, Service, Stateful, Volatile
+from chaoskit.world.service import (
+    Inherited,
+    Searched,
+    Service,
+    Sheltered,
+    Stateful,
+    Volatile,
+)
 
 
 class World:
@@ -70,6 +78,21 @@ class World:
     async def view(self) -> View:
         """What a look at every stateful service shows."""
         return {service.name: await service.view() for service in self._stateful}
+
+    def holding(self, words: Sequence[bytes]) -> Iterator[str]:
+        """The places that hold one of these words and that no view shows whole."""
+        for service in self.services:
+            if isinstance(service, Searched):
+                yield from service.holding(words)
+
+    @contextmanager
+    def sheltered(self) -> Iterator[None]:
+        """Within it a look changes no disk; servers see to their own."""
+        with ExitStack() as shelters:
+            for service in self.services:
+                if isinstance(service, Sheltered):
+                    shelters.enter_context(service.sheltered())
+            yield
 
     async def stop(self) -> None:
         """Stop each service, the last one first."""

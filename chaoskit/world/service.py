@@ -1,6 +1,7 @@
 """What a service is to the rest of chaoskit, and what one that holds state adds."""
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping, Sequence
+from contextlib import AbstractContextManager
 from typing import Protocol, runtime_checkable
 
 from pydantic import JsonValue
@@ -44,6 +45,22 @@ class Stateful(Protocol):
 
     async def view(self) -> JsonValue:
         """Its state as JSON, for fingerprints and for people."""
+
+
+@runtime_checkable
+class Searched(Protocol):
+    """A service that holds more than its view shows: bytes of files, say."""
+
+    def holding(self, words: Sequence[bytes]) -> Iterable[str]:
+        """The places that hold one of these words, such as ``file agent.db``."""
+
+
+@runtime_checkable
+class Sheltered(Protocol):
+    """A service that can lend its state to a guest who leaves no trace."""
+
+    def sheltered(self) -> AbstractContextManager[None]:
+        """Within it changes are made to a copy, unless somebody else is there."""
 
 
 @runtime_checkable

@@ -5,6 +5,7 @@ import json
 import pytest
 
 from chaoskit.agents.output import LINE_LENGTH_MAX, TAIL_LINES_MAX, Output, log_entry
+from chaoskit.gate import Blots
 from chaoskit.model.manifest import LogNames
 
 LINE = '{"event": "run.start"}'
@@ -179,6 +180,6 @@ def test_a_secret_is_blotted_out_of_both_files(output):
     """Wherever it stands; the rest stays, byte for byte."""
     write(output.stderr, b"\xffkey=s3cret s3cret\n")
     write(output.stdout, b"s3cre t\n")
-    output.blot("s3cret", "[canary]")
+    output.blot(Blots({"s3cret": "[canary]"}))
     assert output.stderr.read_bytes() == b"\xffkey=[canary] [canary]\n"
     assert output.stdout.read_bytes() == b"s3cre t\n"

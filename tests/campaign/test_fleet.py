@@ -55,6 +55,18 @@ def test_a_gate_and_a_wait_survive_kills(write_fleet, chaoskit, sampled):
     assert brought == ["yes"]
 
 
+def test_an_answer_that_the_store_has_forgotten_is_brought_again(write_fleet, chaoskit):
+    """As a person would who sees the run still parked; no agent could go on alone."""
+    path = write_fleet(
+        llm={"script": GATE_AND_WAIT}, tools={"pay": "keyed"}, human=["yes"]
+    )
+    schedule = "rollback(1)@0:redis.eval[doc:{run}]#1:after"
+    result = chaoskit("replay", path, schedule)
+    assert result.code == 0, result.stdout + result.stderr
+    brought = [e for e in events(result, "0003") if e.get("purpose") == "answer"]
+    assert [each["answer"] for each in brought] == ["yes", "yes"]
+
+
 def test_two_processes_share_a_database_and_each_is_struck(write_fleet, chaoskit):
     """Whose a file operation is, is told by its process; SQLite's locks hold."""
     path = write_fleet(store="sqlite")

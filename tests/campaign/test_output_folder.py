@@ -101,7 +101,8 @@ def test_the_report_is_left_for_programs_and_for_people(tmp_path, report):
     leave(report, tmp_path)
     for name in ("report.json", "report.txt"):
         assert "größe" in (tmp_path / name).read_bytes().decode("utf-8")
-    assert sorted(os.listdir(tmp_path)) == [".chaoskit", "report.json", "report.txt"]
+    left = [".chaoskit", "junit.xml", "report.html", "report.json", "report.txt"]
+    assert sorted(os.listdir(tmp_path)) == left
 
 
 def test_a_report_that_cannot_be_left_is_told(tmp_path, report):

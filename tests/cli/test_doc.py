@@ -5,6 +5,7 @@ import subprocess
 import sys
 
 from chaoskit import contract
+from chaoskit.certify.revision import digest, load
 from chaoskit.cli import (
     EXIT_INTERRUPTED,
     EXIT_OWN_FAULT,
@@ -34,6 +35,20 @@ def test_the_contract_names_everything_that_runs(capsys):
     codes |= {EXIT_WRONG_INPUT, EXIT_OWN_FAULT, EXIT_INTERRUPTED}
     assert codes == set(contract.EXIT_CODES)
     assert all(strategy in text for strategy in Strategy)
+
+
+def test_the_contract_says_what_each_level_runs_and_demands(capsys):
+    """Levels, campaigns, tags and requirements, from the frozen revision."""
+    assert run_words(["doc", "contract"]) == 0
+    text = capsys.readouterr().out.partition("\n## 9. ")[2]
+    revision = load()
+    assert all(
+        f"| {each.id} {each.name} | {each.holds} |" in text for each in revision.levels
+    )
+    assert all(f"| `{each.id}` | {each.about}" in text for each in revision.campaigns())
+    assert all(f"| `{name}` |" in text for name in revision.requirements)
+    assert all(f"| `{each.id}` |" in text for each in revision.tags)
+    assert digest() in text
 
 
 def test_the_crossings_of_each_service_are_printed(capsys):

@@ -6,6 +6,10 @@ from contextlib import suppress
 
 import pytest
 
+from chaoskit.gate import Recorder
+from chaoskit.model.history import LifeEnded
+from chaoskit.model.manifest import Manifest
+from chaoskit.model.scenario import Scenario
 from chaoskit.trial import course
 from chaoskit.trial.plan import Watching
 
@@ -204,7 +208,7 @@ def test_what_chaoskit_looks_at_takes_nothing_of_the_time_of_lives(stage, told):
     visited = asyncio.run(played)
     assert visited.trial.ended.outcome == "done"
     assert not [event for event in told(visited) if "by limit" in event]
-    assert stage.service.noted.count(("view", -1)) == 4
+    assert stage.service.noted.count(("view", -1)) == 5
 
 
 def test_a_look_does_not_let_a_life_that_hangs_live_on(stage, told):
@@ -268,3 +272,42 @@ def test_the_final_answer_is_that_of_the_life_that_was_done(stage):
         return 0
 
     assert asyncio.run(stage.play(speaks)).trial.ended.answer == "Booked."
+
+
+class Clock:
+    """A clock that is set by hand."""
+
+    seconds = 0.0
+
+    def now(self):
+        return self.seconds
+
+
+def test_lives_that_a_scheduled_fault_ended_use_up_no_time():
+    """Else how many kills a schedule may have would depend on the machine's speed."""
+    clock = Clock()
+    line = course.Course(SLOW, Manifest.model_validate(PLAIN), clock)
+
+    def after(**how):
+        clock.seconds += 4
+        end = LifeEnded(life=0, ending="died", **how)
+        return line.after(end, Recorder())
+
+    assert [after(cause="fault", signal=9) for _ in range(5)] == [RESUME] * 5
+    assert [after(cause="itself", code=1) for _ in range(2)] == [RESUME] * 2
+    assert after(cause="itself", code=1).outcome == "endless"
+
+
+RESUME = course.Step("resume")
+PLAIN = {"name": "a", "launch": "process", "start": ["a"], "store": "none"} | {
+    "contract": {"effects": "exactly-once"}
+}
+SLOW = Scenario.model_validate(
+    {
+        "name": "slow",
+        "agent": "agent.yaml",
+        "task": {"goal": "Wait"},
+        "llm": {"script": [{"say": "Done."}]},
+        "limits": {"life_seconds": 5, "trial_seconds": 10},
+    }
+)

@@ -15,6 +15,7 @@ from chaoskit.model.history import (
     Delivered,
     Event,
     FaultFired,
+    Inspected,
     LifeContinued,
     LifeEnded,
     LifeStarted,
@@ -144,6 +145,15 @@ class Story:
         self.faults.append(fault)
         return self.add(FaultFired(life=self.life, fault=str(fault)))
 
+    def inspected(
+        self, when: Any = "death", checkpoint_id: int | None = None, **more: Any
+    ) -> "Story":
+        """What is stored is looked at."""
+        number = {"checkpoint_id": checkpoint_id}
+        return self.add(
+            Inspected(life=-1, when=when, after=self.life, **number, **more)
+        )
+
     def continued(self, life: int = 0) -> "Story":
         """A life that was paused goes on, and the story with it."""
         self.life = life
@@ -175,7 +185,7 @@ class Story:
 
     def fails(self) -> "Story":
         """The life gives the run up."""
-        return self.end("failed", code=65).over("failed")
+        return self.end("failed", code=65, tail=("it cannot go on",)).over("failed")
 
     def over(self, outcome: Any, reason: str = "") -> "Story":
         """The run ends; the life after ``done`` is no part of it."""

@@ -80,9 +80,9 @@ class Toy:
         self.visited.append(world)
         return tuple(self.looks(self.run(self.boot(world)), origin.path, known))
 
-    def close(self, limit=1000):
+    def close(self, limit=1000, deep=None):
         """All visits of a closure, as a campaign makes them."""
-        closure = Closure(self.canon, self.clean(), limit)
+        closure = Closure(self.canon, self.clean(), limit, deep=deep)
         queue = [(visit, closure.known) for visit in closure.first(BASELINE)]
         for visit, known in queue:
             looks = self.recover(visit.origin, known)
@@ -203,6 +203,16 @@ def test_what_moves_in_what_judging_remembers_is_named_if_nothing_else_does():
     assert "What keeps moving is memory:asked.0." in why
 
 
+def test_what_lies_deeper_than_was_asked_for_is_no_end_that_is_missing():
+    """All that so many kills can reach is visited, and nothing beyond."""
+    toy = counting()
+    closure = toy.close(limit=100, deep=3)
+    assert closure.ended
+    assert closure.depth == 3
+    assert {world[1] for world in toy.visited} == {0, 1, 2}
+    assert len(closure.known) > len(closure.states) == len(toy.visited)
+
+
 def test_exactly_as_many_states_as_allowed_is_an_end():
     assert Toy(straight(4)).close(limit=5).ended
     assert not Toy(straight(4)).close(limit=4).ended
@@ -246,6 +256,8 @@ def test_what_is_remembered(told):
         "sent": ['pay {"order": "o-1"} key=k'],
         "asked": ["0 ", "1 "],
         "carried": ["0.0"],
+        "parked": [],
+        "answers": [],
         "logged": "stored",
     }
 

@@ -2,6 +2,7 @@
 
 import pytest
 
+from chaoskit.checks.case import Case
 from chaoskit.checks.effects import allowance, check
 from chaoskit.model.manifest import Guarantee
 from chaoskit.model.scenario import ToolClass
@@ -22,7 +23,9 @@ def judged(make_scenario, make_manifest):
         scenario = make_scenario(
             *(turns or ([("pay", PAY)],)), tools=tools or {"pay": cls}
         )
-        return list(check(story.trial(schedule), scenario, make_manifest(guarantee)))
+        return list(
+            check(Case(story.trial(schedule), scenario, make_manifest(guarantee)))
+        )
 
     return judge
 

@@ -2,6 +2,7 @@
 
 import pytest
 
+from chaoskit.checks.case import Case
 from chaoskit.checks.effects import check
 from chaoskit.model.history import Applied, Delivered
 from chaoskit.model.scenario import STRAY_MAIL, Via
@@ -15,7 +16,7 @@ def judged(make_scenario, make_manifest):
         scenario = make_scenario([("pay", PAY)], tools={"pay": cls})
         tool = scenario.tools["pay"].model_copy(update={"via": Via(via)})
         scenario = scenario.model_copy(update={"tools": {"pay": tool}})
-        return list(check(story.trial(), scenario, make_manifest(guarantee)))
+        return list(check(Case(story.trial(), scenario, make_manifest(guarantee))))
 
     return judge
 

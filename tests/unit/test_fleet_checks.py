@@ -3,6 +3,7 @@
 import pytest
 
 from chaoskit.checks import log, progress, takeover
+from chaoskit.checks.case import Case
 from chaoskit.checks.causes import linked
 from chaoskit.explore.baseline import Baseline
 from chaoskit.model.address import Address
@@ -62,7 +63,7 @@ def fleet(told):
 def judged(make_scenario, make_manifest):
     def judge(check, trial):
         scenario = make_scenario([("pay", PAY)], tools={"pay": "keyed"})
-        return list(check(trial, scenario, make_manifest()))
+        return list(check(Case(trial, scenario, make_manifest())))
 
     return judge
 
@@ -114,6 +115,27 @@ def test_a_start_is_closed_by_the_process_that_logged_it(fleet, judged):
     crew.ends(0).ends(1)
     (found,) = judged(log.check, crew.over())
     assert found.requirement == "log/starts-are-closed"
+
+
+@pytest.mark.parametrize(
+    ("kind", "answered", "found"),
+    [
+        (FaultKind.RESTART, False, []),
+        (FaultKind.DROP_REPLY, False, []),
+        (FaultKind.RESTART, True, ["log/starts-are-closed"]),
+        (FaultKind.TERM, False, ["log/starts-are-closed"]),
+    ],
+)
+def test_a_start_may_stay_open_where_nobody_said_what_became_of_the_last_message(
+    fleet, judged, kind, answered, found
+):
+    """It saved that the run is done, and was stopped while its store was away."""
+    crew = fleet()
+    crew.by(0).log("run.start", 1).cross("postgres", "update", "runs").struck(kind)
+    if answered:
+        crew.by(0).cross("postgres", "select", "runs")
+    crew.seen("done").ends(0).ends(1)
+    assert broken(judged(log.check, crew.over())) == found
 
 
 def test_a_run_that_is_done_stays_so(fleet, judged):

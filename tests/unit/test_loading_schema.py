@@ -80,7 +80,7 @@ answer: [a, "{answer}"]
 store: none
 exits: {done: [0], parked: [], failed: [1, 255]}
 inspect: [a]
-contract: {effects: at-most-once, max_lives: 1, max_attempts: 1}
+contract: {effects: at-most-once, resumes: start, max_lives: 1, max_attempts: 1}
 capabilities: [streaming, parallel-tools, approval, timers, worker]
 log: {run_id: a, step: b, checkpoint_id: c, level: d, event: e, call: f}
 env: {A_1: "", B: "{goal}"}

@@ -2,6 +2,7 @@
 
 import pytest
 
+from chaoskit.checks.case import Case
 from chaoskit.checks.log import check, silent
 
 LONG = "A secret of 25 characters"
@@ -20,7 +21,7 @@ def judged(make_scenario, make_manifest):
             task={"goal": goal},
         )
         manifest = make_manifest(log=names or {})
-        return list(check(story.trial(), scenario, manifest))
+        return list(check(Case(story.trial(), scenario, manifest)))
 
     return judge
 

@@ -133,7 +133,8 @@ def test_a_restart_forgets_as_the_durability_says(told, judged, durability):
     story.ask(1, "0.0").done()
     found = broken(judged(story, durability={"redis": durability}))
     keeps = durability == "always"
-    assert found == (["progress/not-again", FELL] if keeps else [])
+    gone_back = ["progress/not-again", "cost/not-asked-again", FELL]
+    assert found == (gone_back if keeps else [])
 
 
 def test_a_loss_of_power_excuses_nothing(told, judged):
@@ -201,4 +202,20 @@ def test_a_run_that_cannot_be_recovered_from_a_loss_may_fail_in_words(
     """To refuse what the store has left of it is what an agent should do then."""
     story = paid(told()).struck(kind)
     found = judged(story.end("failed", code=65).over("failed"))
+    assert [name for name in broken(found) if name.startswith("progress")] == expected
+
+
+@pytest.mark.parametrize(
+    ("kind", "expected"),
+    [
+        (FaultKind.EXPIRE, []),
+        (FaultKind.ROLLBACK, []),
+        (FaultKind.DELAY, ["progress/parks-for-a-reason"]),
+    ],
+)
+def test_a_run_may_park_for_what_it_waited_for_before_the_loss(
+    told, judged, kind, expected
+):
+    """Its store says once more that a gate is open, or that a call is in doubt."""
+    found = judged(paid(told()).struck(kind).parks())
     assert [name for name in broken(found) if name.startswith("progress")] == expected

@@ -3,6 +3,7 @@
 import pytest
 
 from chaoskit.checks import judge
+from chaoskit.checks.case import Case
 from chaoskit.checks.progress import check
 from chaoskit.model.faults import FaultKind
 from chaoskit.model.schedule import Fault, Schedule
@@ -21,7 +22,7 @@ def judged(make_scenario, make_manifest):
     ):
         scenario = make_scenario(*(turns or BUY), tools={"pay": cls, "find": "read"})
         manifest = make_manifest(guarantee, **contract)
-        return list(check(story.trial(schedule), scenario, manifest))
+        return list(check(Case(story.trial(schedule), scenario, manifest)))
 
     return judge
 

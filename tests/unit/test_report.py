@@ -6,7 +6,7 @@ from dataclasses import replace
 
 import pytest
 
-from chaoskit.model.report import CONTRACT_VERSION, Crossings, Report, Shown
+from chaoskit.model.report import CONTRACT_VERSION, Crossings, Repaid, Report, Shown
 from chaoskit.model.schedule import Schedule
 from chaoskit.model.verdict import Finding, Severity, Verdict
 from chaoskit.report import as_json, as_text
@@ -94,6 +94,24 @@ def test_the_fields_of_a_finding():
 def test_a_run_without_findings_has_nothing_to_replay():
     data = as_data(CLEAN)
     assert (data["verdict"], data["findings"], data["replay"]) == ("pass", [], None)
+
+
+def test_tokens_paid_again_are_told_for_each_kill():
+    report = replace(CLEAN, tokens_repaid=Repaid(120, 4, 0.0, 12.5, 60.0))
+    data = as_data(report)
+    assert data["tokens_repaid"] == 120
+    assert data["tokens_repaid_per_kill"] == {"min": 0.0, "median": 12.5, "max": 60.0}
+    assert "120 paid again" in as_text(report)
+    assert "12.5 for each kill (median, 0 to 60)" in as_text(report)
+
+
+def test_without_a_kill_there_is_no_price_of_one():
+    report = replace(CLEAN, tokens_repaid=Repaid(120))
+    data = as_data(report)
+    assert (data["tokens_repaid"], data["tokens_repaid_per_kill"]) == (120, None)
+    assert "120 paid again" in as_text(report)
+    assert "for each kill" not in as_text(report)
+    assert "paid again" not in as_text(CLEAN)
 
 
 def test_crossings_that_were_missed_are_counted_and_named():

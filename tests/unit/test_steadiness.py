@@ -54,6 +54,19 @@ def test_it_is_mixed_also_where_both_runs_have_as_many_beats_by_chance():
     assert mixed_in(first, second) == (SET,)
 
 
+def test_a_name_that_is_fresh_in_each_run_makes_no_heartbeat():
+    """As that of a temporary file that bears the number of its process."""
+    first = [{"tmp.41": n, "cursor": n} for n in (1, 2, 3)]
+    second = [{"tmp.57": n, "cursor": n} for n in (1, 2, 3)]
+    assert mixed_in(first, second) == ()
+
+
+def test_parallel_calls_that_come_in_another_order_are_no_heartbeat():
+    first = [{"a": 1}, {"a": 1, "b": 1}, {"a": 1, "b": 1, "c": 1}]
+    second = [{"c": 1}, {"a": 1, "c": 1}, {"a": 1, "b": 1, "c": 1}]
+    assert mixed_in(first, second) == ()
+
+
 def test_a_checkpoint_that_lands_while_a_beat_is_on_its_way_is_not_the_beats():
     """It crosses between the two edges of the beat, on another connection."""
     save, beat = Operation("redis", "set", "run"), Operation("redis", "set", "beat")

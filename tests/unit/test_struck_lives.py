@@ -6,6 +6,7 @@ Each excuse is shown on a history where it holds and on one where it does not.
 import pytest
 
 from chaoskit.checks import log, progress
+from chaoskit.checks.case import Case
 from chaoskit.model.address import Edge
 from chaoskit.model.faults import FaultKind
 from chaoskit.model.history import FaultFired, LifeContinued
@@ -22,7 +23,7 @@ def judged(make_scenario, make_manifest):
     def judge(story, *turns, cls="keyed", **contract):
         scenario = make_scenario(*(turns or BUY), tools={"pay": cls})
         manifest = make_manifest(**contract)
-        found = progress.check(story.trial(), scenario, manifest)
+        found = progress.check(Case(story.trial(), scenario, manifest))
         return [finding.requirement for finding in found]
 
     return judge
@@ -100,6 +101,6 @@ def test_a_paused_life_speaks_of_the_checkpoint_that_it_knew(
     else:
         story.resume()
     story.log("step.end", 1).end("died", code=1).over("done")
-    found = log.check(story.trial(), make_scenario(), make_manifest())
+    found = log.check(Case(story.trial(), make_scenario(), make_manifest()))
     fell = "log/checkpoint-ids-never-fall"
     assert (fell in [finding.requirement for finding in found]) is not took_over

@@ -3,6 +3,7 @@
 import pytest
 
 from chaoskit.checks import effects, progress
+from chaoskit.checks.case import Case
 from chaoskit.checks.takeover import blocked
 from chaoskit.model.address import Edge
 from chaoskit.model.faults import FaultKind
@@ -20,8 +21,8 @@ def judged(make_scenario, make_manifest):
     def judge(story, *turns, cls="queryable"):
         scenario = make_scenario(*(turns or BUY), tools={"pay": cls})
         trial, manifest = story.trial(), make_manifest()
-        found = [*effects.check(trial, scenario, manifest)]
-        return [*found, *progress.check(trial, scenario, manifest)]
+        found = [*effects.check(Case(trial, scenario, manifest))]
+        return [*found, *progress.check(Case(trial, scenario, manifest))]
 
     return judge
 

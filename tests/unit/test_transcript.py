@@ -1,7 +1,8 @@
-"""`transcript` on hand-written histories: what the endpoint refused, each kind once."""
+"""`transcript` on hand-written histories: refusals, mix-ups, what is stored."""
 
 import pytest
 
+from chaoskit.checks.case import Case, Golden
 from chaoskit.checks.transcript import check
 
 NO_RESULT = (
@@ -13,9 +14,12 @@ NO_RESULT = (
 
 @pytest.fixture(scope="module")
 def judged(make_scenario, make_manifest):
-    def judge(story):
+    def judge(story, **results):
         scenario = make_scenario([("pay", {})], tools={"pay": "keyed"})
-        return list(check(story.trial(), scenario, make_manifest()))
+        golden = Golden(
+            results={f"0.{call[1:]}": text for call, text in results.items()}
+        )
+        return list(check(Case(story.trial(), scenario, make_manifest(), golden)))
 
     return judge
 
@@ -58,3 +62,35 @@ def test_the_same_refusal_further_on_is_the_same_cause(told, judged, later):
     (other,) = judged(told().ask(4, problem=NO_RESULT.format(later)).fails())
     assert one.cause == other.cause
     assert one.observed != other.observed
+
+
+def test_a_result_that_is_another_call_s_is_found(told, judged):
+    story = told().ask(1, "0.0", "0.1", results={"0.0": "two", "0.1": "one"}).done()
+    (found,) = judged(story, _0="one", _1="two")
+    assert (found.requirement, found.subject) == ("transcript/right-result", "0.0")
+    assert (found.expected, found.observed) == ("one", "two")
+
+
+@pytest.mark.parametrize("told_instead", ["one", "an error of the tool"])
+def test_its_own_result_is_right_and_so_is_a_new_one(told, judged, told_instead):
+    story = told().ask(1, "0.0", results={"0.0": told_instead}).done()
+    assert judged(story, _0="one", _1="two") == []
+
+
+def test_calls_with_equal_results_tell_nothing(told, judged):
+    story = told().ask(1, "0.0", results={"0.0": "ok"}).done()
+    assert judged(story, _0="ok", _1="ok") == []
+
+
+def test_a_run_s_own_id_in_a_result_makes_no_difference(told, judged):
+    story = told().ask(1, "0.1", results={"0.1": "for run-0a1b2c3d"}).done()
+    assert judged(story, _0="for {run}", _1="else") != []
+
+
+def test_a_stored_call_with_two_results_is_found(told, judged):
+    call = {"role": "assistant", "tool_calls": [{"id": "a"}]}
+    result = {"role": "tool", "tool_call_id": "a"}
+    right, wrong = [call, result], [call, result, result]
+    assert judged(told().inspected(transcript=right).done()) == []
+    (found,) = judged(told().inspected(transcript=wrong).done())
+    assert found.requirement == "transcript/stored-pairs"

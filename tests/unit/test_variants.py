@@ -3,6 +3,7 @@
 import pytest
 
 from chaoskit.checks import effects, progress
+from chaoskit.checks.case import Case
 from chaoskit.checks.script import Script
 from chaoskit.model.calls import identities
 
@@ -19,7 +20,7 @@ def judged(make_scenario, make_manifest):
     def judge(story, turn, check=effects.check):
         llm = {"script": [turn, {"say": "Done."}]}
         scenario = make_scenario(tools=TOOLS, llm=llm)
-        return list(check(story.trial(), scenario, make_manifest()))
+        return list(check(Case(story.trial(), scenario, make_manifest())))
 
     return judge
 

@@ -81,7 +81,7 @@ def test_a_finding_outweighs_a_fault_that_never_fired(judged, told):
 
 
 def test_a_check_that_crashes_has_judged_nothing(judged, right, monkeypatch):
-    def broken(trial, scenario, manifest):
+    def broken(case):
         yield MUST
         raise KeyError("gone")
 
@@ -130,7 +130,32 @@ def test_an_effect_applied_by_going_back_follows_from_that(judged, told):
     story.resume().ask(0).call("pay", **PAY).ask(1, "0.0").done()
     assert follows(judged(story)) == {
         "effects/once-across-kill": "progress/not-again",
-        "progress/not-again": "",
+        "progress/not-again": "cost/not-asked-again",
+        "cost/not-asked-again": "",
+    }
+
+
+def test_a_call_made_again_after_its_turn_was_asked_again_follows_from_that(
+    judged, told
+):
+    """Whoever forgot a reply asks for it again, whether or not its call was made."""
+    story = told().ask(0).call("pay", **PAY).killed()
+    story.resume().ask(0).call("pay", **PAY).ask(1, "0.0").done()
+    assert follows(judged(story)) == {
+        "effects/once-across-kill": "cost/not-asked-again",
+        "cost/not-asked-again": "",
+    }
+
+
+def test_what_comes_of_a_key_that_stands_for_two_calls_follows_from_it(judged, told):
+    """The second call had a key of its own before, and is told the first's result."""
+    other = {"order": "o-2"}
+    story = told().ask(0).call("pay", "k-1", **PAY).call("pay", "k-2", **other)
+    story.killed().resume().call("pay", "k-1", first=False, **other)
+    turn = [("pay", PAY), ("pay", other)]
+    assert follows(judged(story.ask(1, "0.0", "0.1").done(), turn)) == {
+        "effects/distinct-key": "",
+        "effects/stable-key": "effects/distinct-key",
     }
 
 

@@ -42,7 +42,7 @@ def _refused(*messages):
 
 def _place(*messages):
     found = place({"messages": list(messages)}, GOAL)
-    return found.turn, found.carried
+    return found.turn, list(found.carried)
 
 
 WITHOUT_RESULT = (

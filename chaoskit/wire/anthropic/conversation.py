@@ -12,6 +12,7 @@ from chaoskit.wire.anthropic.blocks import (
     Turn,
     blocks_of,
     messages_of,
+    result_texts,
     turns_of,
 )
 from chaoskit.wire.anthropic.errors import Refusal, Refusals, at
@@ -31,7 +32,7 @@ def place(body: Mapping[str, Any], goal: str) -> Place:
         if turn.role == "assistant":
             found.answered([block.value.get("id") for block in turn.of("tool_use")])
         for block in turn.of("tool_result"):
-            found.result(block.value.get("tool_use_id"))
+            found.result(block.value.get("tool_use_id"), result_texts(block))
     return found
 
 

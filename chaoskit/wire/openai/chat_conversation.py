@@ -38,7 +38,7 @@ def place(messages: Sequence[Message], goal: str) -> Place:
         if message.get("role") == "assistant":
             found.answered([call.get("id") for call in calls(message)])
         elif message.get("role") == "tool":
-            found.result(message.get("tool_call_id"))
+            found.result(message.get("tool_call_id"), texts(message))
     return found
 
 

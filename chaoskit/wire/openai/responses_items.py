@@ -105,7 +105,7 @@ def place(items: Sequence[Item], goal: str) -> Place:
         _take(found, turn)
         turn = []
         if is_a(RESULT, item):
-            found.result(item.get("call_id"))
+            found.result(item.get("call_id"), texts(item))
     _take(found, turn)
     return found
 

@@ -3,7 +3,8 @@
 import asyncio
 import errno
 import os
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from pathlib import Path
 from typing import ClassVar
 
@@ -21,7 +22,7 @@ from chaoskit.world.files.desk import Desk
 from chaoskit.world.files.disk import Disk
 from chaoskit.world.files.mount import mount
 from chaoskit.world.files.powerloss import Loss, copy, lose_power, pack, unpack
-from chaoskit.world.files.view import view
+from chaoskit.world.files.view import view, whose
 
 SERVICE = "files"
 
@@ -108,6 +109,24 @@ class Files:
         """
         shown = view(self._desk.disk, self._scratch)
         return shown if self._shows_unsynced else {"now": shown["now"]}
+
+    def holding(self, words: Sequence[bytes]) -> Iterator[str]:
+        """See `Searched`: a database is one place with its log and its journal."""
+        for path, inode in self._desk.disk.files():
+            if any(word in inode.content for word in words):
+                yield f"file {whose(path)}"
+
+    @contextmanager
+    def sheltered(self) -> Iterator[None]:
+        """See `Sheltered`. Open files are of one disk, and stay there."""
+        if self._open:
+            yield
+            return
+        kept, self._desk = self._desk, Desk(copy(self._desk.disk))
+        try:
+            yield
+        finally:
+            self._desk = kept
 
     async def lose_power(self, loss: str | None = None) -> None:
         """See `Volatile`; ``loss`` is one of `Loss`."""

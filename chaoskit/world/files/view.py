@@ -42,6 +42,13 @@ def is_memory(path: str) -> bool:
     return path.endswith(_MEMORY)
 
 
+def whose(path: str) -> str:
+    """The file that a path is a part of: a log, a journal of a database say."""
+    for part in (*_PARTS, _MEMORY):
+        path = path.removesuffix(part)
+    return path
+
+
 def view(disk: Disk, scratch: Path) -> dict[str, JsonValue]:
     """See the module's docstring; ``scratch`` is a folder to read databases in."""
     now = _shown(disk, scratch)

@@ -7,6 +7,7 @@ later requests may refer to.
 
 import hashlib
 from collections import Counter
+from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 
 from pydantic import JsonValue
@@ -42,6 +43,7 @@ class Model:
     told: Counter[int] = field(default_factory=Counter)
     stored: dict[str, JsonValue] = field(default_factory=dict)
     _known: set[str] = field(default_factory=set)
+    _results: set[tuple[str, str]] = field(default_factory=set)
 
     @property
     def memory(self) -> Memory:
@@ -89,6 +91,7 @@ class Model:
             "past_end": said.turn >= len(self.scenario.llm.script),
             "prompt_tokens": question.prompt_tokens,
             "completion_tokens": paid_for_each * question.choices,
+            "results": self._new_results(question.place.carried),
         }
         self.gate.record(asked.model_copy(update=paid))
 
@@ -119,6 +122,16 @@ class Model:
         if self.scenario.llm.fresh_ids:
             seed = f"{self.gate.names.run_id}/{self.replies}/{choice}"
         return hashlib.sha256(seed.encode()).hexdigest()[:FRESH_LENGTH]
+
+    def _new_results(self, carried: Mapping[str, str]) -> dict[str, str]:
+        """The results that the model was not told in these words before.
+
+        A request that was refused has told it nothing.
+        """
+        said = {call: without_canary(text) for call, text in carried.items()}
+        news = {each for each in said.items() if each not in self._results}
+        self._results |= news
+        return {call: text for call, text in said.items() if (call, text) in news}
 
     def _news(self, texts: tuple[str, ...]) -> tuple[str, ...]:
         """The texts that no earlier request of the trial held; never the canary."""

@@ -79,6 +79,51 @@ async def test_each_request_is_recorded_with_its_place_and_its_news(
     ]
 
 
+def _with_result(messages, said, *texts):
+    made = said.tool_calls
+    answered = [
+        {"role": "tool", "tool_call_id": call.id, "content": text}
+        for call, text in zip(made, texts, strict=True)
+    ]
+    return [*messages, said.model_dump(exclude_none=True), *answered]
+
+
+async def test_each_result_is_recorded_when_the_model_is_told_of_it_in_new_words(
+    serve, make_gate, scenario, openai_at
+):
+    gate = make_gate()
+    async with serve(Llm(), gate, scenario) as env, openai_at(env) as client:
+        first = (await _ask(client, [USER])).choices[0].message
+        found = _with_result([USER], first, [{"type": "text", "text": "KS-12"}])
+        second = (await _ask(client, found)).choices[0].message
+        await _ask(client, _with_result(found, second, "held", "paid"))
+        await _ask(client, _with_result(found, second, "held", "paid"))
+        changed = _with_result([USER], first, "none")
+        await _ask(client, _with_result(changed, second, "held", f"paid: {CANARY}"))
+    assert [event.results for event in gate.of(Asked)] == [
+        {},
+        {"0.0": "KS-12"},
+        {"1.0": "held", "1.1": "paid"},
+        {},
+        {"0.0": "none", "1.1": "paid: {canary}"},
+    ]
+
+
+async def test_a_request_that_is_refused_has_told_the_model_nothing(
+    serve, make_gate, scenario, openai_at
+):
+    gate = make_gate()
+    async with serve(Llm(), gate, scenario) as env, openai_at(env) as client:
+        first = (await _ask(client, [USER])).choices[0].message
+        found = _with_result([USER], first, "KS-12")
+        with pytest.raises(openai.BadRequestError):
+            await _ask(client, [*found, found[-1]])
+        await _ask(client, found)
+    asked = gate.of(Asked)
+    assert [event.problem is None for event in asked] == [True, False, True]
+    assert [event.results for event in asked] == [{}, {}, {"0.0": "KS-12"}]
+
+
 async def test_the_reply_hangs_on_the_conversation_not_on_a_counter(
     serve, make_gate, scenario, openai_at
 ):

@@ -67,6 +67,27 @@ TOLD = [
 ]
 
 
+async def test_each_result_is_recorded_when_the_model_is_told_of_it_in_new_words(
+    serve, make_gate, scenario, anthropic_at
+):
+    gate = make_gate()
+    async with serve(Llm(), gate, scenario) as env, anthropic_at(env) as client:
+        messages, _ = await _converse(client, 2)
+        await _whole(client, messages)
+        await _whole(client, messages)
+        (result,) = messages[2]["content"]
+        parts = [{"type": "text", "text": "none"}, {"type": "text", "text": "left"}]
+        messages[2]["content"] = [{**result, "content": parts, "is_error": True}]
+        await _whole(client, messages)
+    assert [event.results for event in gate.of(Asked)] == [
+        {},
+        {"0.0": "did search"},
+        {"1.0": "did hold", "1.1": "did pay"},
+        {},
+        {"0.0": "none\nleft"},
+    ]
+
+
 @pytest.mark.parametrize("ask", [_whole, _streamed])
 async def test_a_whole_conversation_follows_the_script(
     serve, make_gate, scenario, ask, anthropic_at

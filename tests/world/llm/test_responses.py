@@ -39,6 +39,31 @@ async def _converse(client, turns, **more):
     return items, replies
 
 
+async def test_each_result_is_recorded_when_the_model_is_told_of_it_in_new_words(
+    serve, make_gate, scenario, openai_at
+):
+    """Also where it stands behind an answer that the service has kept."""
+    gate = make_gate()
+    async with serve(Llm(), gate, scenario) as env, openai_at(env) as client:
+        first = await _ask(client)
+        told = {"previous_response_id": first.id}
+        second = await _ask(client, _results(first), **told)
+        told = {"previous_response_id": second.id}
+        await _ask(client, _results(second), **told)
+        await _ask(client, _results(second), **told)
+        (result,) = _results(first)
+        parts = [{"type": "input_text", "text": "none"}]
+        changed = [{"role": "user", "content": GOAL}, *first.output]
+        await _ask(client, [*changed, {**result, "output": parts}])
+    assert [event.results for event in gate.of(Asked)] == [
+        {},
+        {"0.0": "ok"},
+        {"1.0": "ok", "1.1": "ok"},
+        {},
+        {"0.0": "none"},
+    ]
+
+
 async def test_a_conversation_by_items_follows_the_script(
     serve, make_gate, scenario, openai_at
 ):

@@ -1,0 +1,64 @@
+"""The folder that a certifying run leaves, to be published as it is."""
+
+import json
+import shutil
+import stat
+from pathlib import Path
+
+from chaoskit.certify.certificate import Certificate, as_json
+from chaoskit.certify.junit import as_junit
+from chaoskit.certify.observed import CLEAN
+from chaoskit.certify.page import as_html
+from chaoskit.certify.run import Ran
+from chaoskit.certify.text import as_text
+from chaoskit.report.badge import GREEN, badge
+
+CERTIFICATE = "certificate.json"
+
+
+def leave(certificate: Certificate, out: Path, seconds: float) -> None:
+    """Write the certificate in all its forms, and thin out the trials.
+
+    Of a campaign's trials those stay that show a finding, and the fault-free one: a
+    level runs thousands, and a line in the journal says what came of each.
+    """
+    (out / CERTIFICATE).write_text(as_json(certificate), encoding="utf-8")
+    (out / "certificate.txt").write_text(as_text(certificate), encoding="utf-8")
+    (out / "certificate.html").write_text(as_html(certificate), encoding="utf-8")
+    (out / "junit.xml").write_text(as_junit(certificate), encoding="utf-8")
+    if certificate.has_badge:
+        (out / "badge.svg").write_text(_badge(certificate), encoding="utf-8")
+    _reproduce(certificate, out / "reproduce")
+    _seconds(certificate, out / "seconds.json", seconds)
+    for ran in certificate.results.ran:
+        _thin_out(ran, out / "campaigns" / ran.scenario / ran.campaign.id)
+
+
+def _badge(certificate: Certificate) -> str:
+    stands = certificate.standing
+    tags = "".join(f" +{tag}" for tag in stands.tags)
+    revision = certificate.certified.revision.revision
+    said = f"{stands.level}{tags} on {certificate.store}"
+    return badge(f"chaoskit {revision}", said, GREEN)
+
+
+def _reproduce(certificate: Certificate, path: Path) -> None:
+    path.write_text(f"#!/bin/sh\n{certificate.certified.asked.command}\n", "utf-8")
+    path.chmod(path.stat().st_mode | stat.S_IXUSR | stat.S_IXGRP | stat.S_IXOTH)
+
+
+def _seconds(certificate: Certificate, path: Path, seconds: float) -> None:
+    """How long it took: apart, since it differs each time."""
+    each = {
+        f"{ran.scenario}/{ran.campaign.id}": ran.report.seconds
+        for ran in certificate.results.ran
+    }
+    fields = {"seconds": round(seconds, 1), "campaigns": each}
+    path.write_text(json.dumps(fields, indent=2) + "\n", encoding="utf-8")
+
+
+def _thin_out(ran: Ran, out: Path) -> None:
+    kept = {*CLEAN, *(shown.trial for shown in ran.report.findings)}
+    for folder in (out / "trials").iterdir():
+        if folder.name not in kept:
+            shutil.rmtree(folder)

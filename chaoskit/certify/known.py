@@ -1,0 +1,121 @@
+"""Known failures: still run, never excused from the level, and gone once they pass.
+
+The file is a list. Each entry says which requirement a scenario is known to break, and
+why that is lived with for now; `level` is the one whose campaigns show it, where that
+is a later one than the requirement's own.
+"""
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from chaoskit.certify.levels import Evidence, Stop
+from chaoskit.certify.revision import Revision
+from chaoskit.loading.nodes import Node
+from chaoskit.loading.text import read_text
+from chaoskit.loading.yaml_source import parse
+from chaoskit.model.errors import InputError, Problem, did_you_mean, listed
+
+KEYS = ("requirement", "scenario", "reason", "level")
+_EXAMPLE = "{requirement: effects/once-across-kill, scenario: pay, reason: ...}"
+
+
+@dataclass(frozen=True)
+class Known:
+    """A requirement that a scenario is known to break."""
+
+    requirement: str
+    scenario: str
+    reason: str
+    level: str
+
+    def covers(self, stop: Stop) -> bool:
+        """Whether it is the failure that a stop tells of."""
+        return (self.requirement, self.scenario) == (stop.requirement, stop.scenario)
+
+
+def load_known(
+    path: Path, revision: Revision, scenarios: Sequence[str]
+) -> tuple[Known, ...]:
+    """Read the file of known failures.
+
+    Raises:
+        InputError: every problem that it has.
+    """
+    document = parse(str(path), read_text(path))
+    root = document.root
+    problems = list(document.problems)
+    if not isinstance(root.value, tuple):
+        problems.append(root.problem("a list of known failures", f"as in - {_EXAMPLE}"))
+    for entry in root.items:
+        problems += _flaws(entry, revision, scenarios)
+    if problems:
+        raise InputError(tuple(problems))
+    return tuple(_known(entry, revision) for entry in root.items)
+
+
+def _flaws(
+    entry: Node, revision: Revision, scenarios: Sequence[str]
+) -> Iterator[Problem]:
+    for key, node in entry.entries.items():
+        if key not in KEYS:
+            expected = f"one of {', '.join(KEYS)}"
+            yield node.key_problem(key, expected, did_you_mean(key, KEYS))
+    for key in KEYS[:3]:
+        given = entry.entries.get(key)
+        if given is None or not (isinstance(given.value, str) and given.value.strip()):
+            yield (given or entry).problem(f"`{key}`, as in {_EXAMPLE}")
+    choices = {
+        "requirement": tuple(revision.requirements),
+        "scenario": tuple(scenarios),
+        "level": revision.order,
+    }
+    for key, names in choices.items():
+        given = entry.entries.get(key)
+        is_name = given is not None and isinstance(given.value, str | int)
+        if given is not None and is_name and str(given.value) not in names:
+            guess = did_you_mean(str(given.value), names)
+            yield given.problem(f"one of {listed(names)}", guess)
+
+
+def _known(entry: Node, revision: Revision) -> Known:
+    given = {key: str(node.value) for key, node in entry.entries.items()}
+    own = revision.requirements[given["requirement"]].level
+    return Known(
+        given["requirement"],
+        given["scenario"],
+        given["reason"],
+        given.get("level", own),
+    )
+
+
+def passed(
+    known: Sequence[Known], revision: Revision, evidence: Evidence
+) -> tuple[Known, ...]:
+    """The entries that did not show, although all that would show them was run."""
+    shown = {
+        (breach.requirement, outcome.scenario)
+        for outcome in evidence.outcomes
+        for breach in outcome.breaches
+    }
+    return tuple(
+        entry
+        for entry in known
+        if (entry.requirement, entry.scenario) not in shown
+        and _was_tried(entry, revision, evidence)
+    )
+
+
+def _was_tried(entry: Known, revision: Revision, evidence: Evidence) -> bool:
+    """One that proved nothing, or was not run, does not say that it passed."""
+    outcomes = [
+        evidence.of(entry.scenario, campaign.id)
+        for level in revision.up_to(entry.level)
+        for campaign in level.campaigns
+    ]
+    return all(outcome is not None and not outcome.doubts for outcome in outcomes)
+
+
+def is_known(stop: Stop, known: Sequence[Known]) -> bool:
+    """Whether a stop is listed."""
+    return any(entry.covers(stop) for entry in known)

@@ -1,0 +1,36 @@
+"""The verb `chaoskit certify`: read the set, run the levels, print the certificate."""
+
+import sys
+from contextlib import AbstractContextManager
+
+from chaoskit.campaign import Listener
+from chaoskit.certify import Asked, CertifyError, certify, read
+from chaoskit.certify.text import as_text
+from chaoskit.model.verdict import Verdict
+from chaoskit.selftest.run import SelftestError, is_green
+
+EXITS = {Verdict.PASS: 0, Verdict.FAIL: 1, Verdict.INCONCLUSIVE: 3}
+EXIT_WRONG_INPUT = 2
+NOT_GREEN = (
+    "the self-test of this installation is not green, so that what it says proves "
+    "nothing: `chaoskit selftest` shows why"
+)
+
+
+def verb(asked: Asked, progress: AbstractContextManager[Listener]) -> int:
+    """Run it; returns the exit code of the program."""
+    try:
+        certified = read(asked)
+        with progress as listener:
+            certificate = certify(
+                certified, lambda: _selftest(certified.jobs), listener
+            )
+    except (CertifyError, SelftestError) as error:
+        print(error, file=sys.stderr)  # noqa: T201
+        return EXIT_WRONG_INPUT
+    print(as_text(certificate), end="", flush=True)  # noqa: T201
+    return EXITS[certificate.verdict]
+
+
+def _selftest(jobs: int) -> tuple[str, ...]:
+    return () if is_green(jobs) else (NOT_GREEN,)

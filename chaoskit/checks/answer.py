@@ -1,0 +1,49 @@
+"""`answer`: the final answer equals the fault-free run's.
+
+Where the model wobbles it may word it otherwise, and nothing is judged; nor where a
+call was answered with an error, and the model was told so: an agent may sum that up.
+What a store has lost excuses nothing: the answer is the last word about the run.
+"""
+
+from collections.abc import Iterator
+
+from chaoskit.checks.case import Case
+from chaoskit.checks.doubt import struck_calls
+from chaoskit.model.history import Asked
+from chaoskit.model.script import Wobble
+from chaoskit.model.verdict import Finding
+
+PROMISE = "answer"
+REQUIREMENTS = {
+    "answer/same": "The final answer equals the one of the fault-free run.",
+}
+
+
+def check(case: Case) -> Iterator[Finding]:
+    """Judge the answer of a run that is done."""
+    ended, expected = case.trial.ended, case.golden.answer
+    wobbles = case.scenario.llm.wobble is not Wobble.NONE
+    if ended.outcome != "done" or expected is None or wobbles:
+        return
+    said = None if ended.answer is None else case.without_run(ended.answer)
+    if said == expected or _was_told_otherwise(case):
+        return
+    shown = "nothing" if said is None else repr(said)
+    yield Finding(
+        PROMISE,
+        "answer/same",
+        f"The final answer was {shown}, and without a fault it is {expected!r}: what "
+        "a run has come to must be read from what it has stored.",
+        expected=expected,
+        observed=said,
+        events=(ended.seq,),
+    )
+
+
+def _was_told_otherwise(case: Case) -> bool:
+    """Whether a call failed by a fault, so that the model was told of it."""
+    if not any(fault.spoils_its_message for _, fault in struck_calls(case.trial)):
+        return False
+    usual = case.golden.results
+    told = (each for asked in case.trial.of(Asked) for each in asked.results.items())
+    return any(case.without_run(text) != usual.get(call, text) for call, text in told)

@@ -1,0 +1,118 @@
+"""Puts specimens to the test: a campaign each, and what its report says."""
+
+import json
+import tempfile
+import time
+from collections.abc import Callable, Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+from chaoskit.campaign import given_server, jobs_by_default
+from chaoskit.model.manifest import Store
+from chaoskit.selftest.campaigns import Campaigns, Ended
+from chaoskit.selftest.catalogue import Specimen, specimens
+from chaoskit.selftest.outcome import Outcome, Tested, tested, untested
+
+EXIT_WRONG_INPUT = 2
+Listener = Callable[[Tested], None]
+
+
+class SelftestError(Exception):
+    """A specimen could not be run, say for want of a server; the text says why."""
+
+
+def selftest(
+    picked: Sequence[Specimen],
+    jobs: int,
+    *,
+    quick: bool = False,
+    out: Path | None = None,
+    listener: Listener = lambda _: None,
+) -> Outcome:
+    """Test these, ``jobs`` at a time; what their campaigns leave goes to ``out``.
+
+    Raises:
+        SelftestError: a specimen could not be run at all.
+    """
+    began = time.monotonic()
+    with _folder(out) as folder, Campaigns() as campaigns:
+
+        def test(specimen: Specimen) -> Tested:
+            done = _test(specimen, campaigns, folder / specimen.name, quick=quick)
+            listener(done)
+            return done
+
+        with ThreadPoolExecutor(jobs) as threads:
+            longest_first = sorted(picked, key=lambda each: -each.weight)
+            pending = {each: threads.submit(test, each) for each in longest_first}
+            try:
+                results = tuple(pending[each].result() for each in picked)
+            except BaseException:
+                threads.shutdown(wait=False, cancel_futures=True)
+                campaigns.end()
+                raise
+    return Outcome(results, quick, round(time.monotonic() - began, 1))
+
+
+def default_jobs() -> int:
+    """Two campaigns a core, for many of them wait; one where a server can serve one."""
+    jobs = jobs_by_default(Store.REDIS)
+    return jobs if given_server(Store.REDIS) else 2 * jobs
+
+
+def is_green(jobs: int | None = None) -> bool:
+    """Whether this installation finds what it must and cries no wolf; the quick test.
+
+    Raises:
+        SelftestError: a specimen could not be run at all.
+    """
+    return selftest(specimens(), jobs or default_jobs(), quick=True).is_green
+
+
+@contextmanager
+def _folder(out: Path | None) -> Iterator[Path]:
+    if out is not None:
+        out.mkdir(parents=True, exist_ok=True)
+        yield out.resolve()
+        return
+    with tempfile.TemporaryDirectory(prefix="chaoskit-selftest-") as folder:
+        yield Path(folder)
+
+
+def _test(
+    specimen: Specimen, campaigns: Campaigns, out: Path, *, quick: bool
+) -> Tested:
+    began = time.monotonic()
+    words = _words(specimen, quick=quick)
+    try:
+        code, told = campaigns.run([*words, "--jobs", "1", "--out", str(out)])
+    except Ended as error:
+        raise SelftestError(f"{specimen.name} was not run: {error}") from None
+    if code == EXIT_WRONG_INPUT:
+        raise SelftestError(f"{specimen.name} could not be run: {told.strip()}")
+    seconds = round(time.monotonic() - began, 1)
+    report = out / "report.json"
+    if not report.is_file():
+        return untested(specimen, told, seconds)
+    fields: dict[str, Any] = json.loads(report.read_text(encoding="utf-8"))
+    return tested(specimen, fields, _journal(out), told, seconds)
+
+
+def _words(specimen: Specimen, *, quick: bool) -> list[str]:
+    """The verb and its options; a quick test asks for little."""
+    scenario, label = str(specimen.scenario), specimen.label
+    if not quick:
+        return ["run", scenario]
+    if not specimen.is_broken:
+        few = ["--strategy", "sample", "--trials", str(label.quick)]
+        return ["run", scenario, *few]
+    return (
+        ["run", scenario] if label.shows is None else ["replay", scenario, label.shows]
+    )
+
+
+def _journal(out: Path) -> list[dict[str, Any]]:
+    lines = (out / "trials.jsonl").read_text(encoding="utf-8").splitlines()
+    return [json.loads(line) for line in lines]

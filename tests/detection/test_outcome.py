@@ -1,0 +1,94 @@
+"""What counts as found, as an alarm and as green, on reports written by hand."""
+
+from dataclasses import replace
+from pathlib import Path
+
+from chaoskit.selftest import outcome as results
+from chaoskit.selftest.catalogue import Label, Specimen
+from chaoskit.selftest.outcome import Outcome
+from chaoskit.selftest.table import as_table
+
+OWN = "effects/once-across-kill"
+SCHEDULE = "kill@0:tools.pay[o-1]#1:after"
+CORRECT = Specimen("good", Path(), Label(about="It is right."), "redis", "one-shot", 1)
+BROKEN = replace(
+    CORRECT, name="bad", label=Label(about="It is wrong.", requirement=OWN)
+)
+
+
+def finding(requirement, *, follows=None, severity="must"):
+    return {
+        "requirement": requirement,
+        "severity": severity,
+        "follows": follows,
+        "schedule": SCHEDULE,
+    }
+
+
+def came_of(specimen, *findings, verdict="fail", journal=()):
+    report = {
+        "verdict": verdict,
+        "findings": list(findings),
+        "trials": 4,
+        "kills": 2,
+        "faults": {"kill": 2},
+        "doubts": [],
+    }
+    return results.tested(specimen, report, list(journal), "the report", 1.0)
+
+
+def test_a_broken_one_is_found_by_its_own_requirement_alone():
+    assert came_of(BROKEN, finding(OWN)).is_as_expected
+    assert not came_of(BROKEN, finding("log/no-content")).is_as_expected
+    assert not came_of(BROKEN, verdict="pass").is_as_expected
+    both = came_of(BROKEN, finding(OWN), finding("log/no-content"))
+    assert not both.is_as_expected
+    assert both.others == ("log/no-content",)
+
+
+def test_what_follows_from_it_and_what_only_warns_is_no_other():
+    followed = finding("progress/ends", follows=OWN)
+    warned = finding("log/no-content", severity="should")
+    found = came_of(BROKEN, finding(OWN), followed, warned)
+    assert found.is_as_expected
+    assert found.follows == ("progress/ends",)
+
+
+def test_a_correct_one_has_to_pass_and_doubt_is_no_pass():
+    assert came_of(CORRECT, verdict="pass").is_as_expected
+    assert not came_of(CORRECT, verdict="inconclusive").is_as_expected
+    assert not came_of(CORRECT, finding(OWN)).is_as_expected
+
+
+def test_faults_are_counted_up_to_the_trial_that_showed_it_first():
+    lines = [
+        {"schedule": "", "findings": []},
+        {"schedule": f"{SCHEDULE} + {SCHEDULE}", "findings": ["log/no-content"]},
+        {"schedule": SCHEDULE, "findings": [OWN]},
+        {"schedule": SCHEDULE, "findings": [OWN]},
+    ]
+    assert came_of(BROKEN, finding(OWN), journal=lines).needed == 3
+    assert came_of(BROKEN, finding(OWN), journal=lines[:2]).needed is None
+
+
+def test_one_that_is_not_as_expected_makes_it_not_green_and_is_told():
+    good, bad = came_of(CORRECT, verdict="pass"), came_of(BROKEN, finding(OWN))
+    assert Outcome((good, bad), quick=False, seconds=1.0).is_green
+    missed = came_of(BROKEN, verdict="pass")
+    outcome = Outcome((good, missed), quick=False, seconds=1.0)
+    assert not outcome.is_green
+    table = as_table(outcome)
+    assert "NOT FOUND" in table
+    assert "the report" in table
+    assert "NOT GREEN: 0 of 1 broken" in table
+
+
+def test_nothing_tested_is_not_green():
+    assert not Outcome((), quick=False, seconds=0.0).is_green
+
+
+def test_an_alarm_on_a_correct_one_is_named_in_the_table():
+    alarmed = came_of(CORRECT, finding("log/no-content"))
+    table = as_table(Outcome((alarmed,), quick=False, seconds=1.0))
+    assert "1 alarms on 1 correct" in table
+    assert "log/no-content" in table

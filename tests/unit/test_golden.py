@@ -1,0 +1,30 @@
+"""What two fault-free runs agree on is what other runs are held against."""
+
+from dataclasses import replace
+
+from chaoskit.checks.case import Golden
+from chaoskit.model.history import RunEnded
+
+OTHER = "run-ffffffff"
+
+
+def run(told, answer, result="paid", last=1):
+    story = told().ask(0).ask(last, "0.0", results={"0.0": result})
+    return story.add(RunEnded(life=0, outcome="done", answer=answer)).trial()
+
+
+def test_what_both_show_is_golden(told):
+    assert Golden.of(run(told, "Done."), run(told, "Done.")) == Golden(
+        "Done.", 1, {"0.0": "paid"}
+    )
+
+
+def test_what_they_differ_in_is_left_out(told):
+    first, second = run(told, "Done."), run(told, "Ready.", "refused", 2)
+    assert Golden.of(first, second) == Golden()
+
+
+def test_the_run_s_own_id_is_no_difference(told):
+    first = run(told, "Done: run-0a1b2c3d", "for run-0a1b2c3d")
+    second = replace(run(told, f"Done: {OTHER}", f"for {OTHER}"), run_id=OTHER)
+    assert Golden.of(first, second) == Golden("Done: {run}", 1, {"0.0": "for {run}"})
