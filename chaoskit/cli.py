@@ -40,6 +40,7 @@ from chaoskit.model.scenario import PromiseId, Strategy, fault_flaw, search_flaw
 from chaoskit.model.schedule import Schedule
 from chaoskit.model.verdict import Verdict
 from chaoskit.report import as_text
+from chaoskit.report.show import show
 
 VERDICT_EXITS = {Verdict.PASS: 0, Verdict.FAIL: 1, Verdict.INCONCLUSIVE: 3}
 EXIT_WRONG_INPUT = 2
@@ -187,7 +188,7 @@ def judge_again(
         outcome = again.judge_folder(folder, promise or ())
         if out is not None:
             again.write(outcome, out)
-        _show(again.as_text(outcome))
+        show(again.as_text(outcome))
         return VERDICT_EXITS[outcome.verdict]
 
     _carefully(work)
@@ -227,19 +228,19 @@ def certify(
 @doc.command("contract")
 def doc_contract() -> None:
     """Print the contract between chaoskit and agents, as this version keeps it."""
-    _show(_reference().contract())
+    show(_reference().contract())
 
 
 @doc.command("crossings")
 def doc_crossings() -> None:
     """Print every service with its operations and edges."""
-    _show(_reference().crossings())
+    show(_reference().crossings())
 
 
 @doc.command("faults")
 def doc_faults() -> None:
     """Print which service knows which fault, and why the others make no sense."""
-    _show(_reference().faults())
+    show(_reference().faults())
 
 
 def _reference() -> ModuleType:
@@ -256,7 +257,7 @@ def doc_schema(
     ] = "scenario",
 ) -> None:
     """Print the JSON Schema of a scenario or of a manifest, for editors."""
-    _show(json.dumps(schema(kind), indent=2) + "\n")
+    show(json.dumps(schema(kind), indent=2) + "\n")
 
 
 @app.callback(invoke_without_command=True)
@@ -388,17 +389,8 @@ def _overrides(agent: Path | None, store: Store | None) -> tuple[str, ...]:
 def _campaign(loaded: Loaded, options: Options) -> int:
     with _progress() as listener:
         report = run_campaign(loaded, options, listener)
-    _show(as_text(report))
+    show(as_text(report))
     return VERDICT_EXITS[report.verdict]
-
-
-def _show(text: str) -> None:
-    """Print; whoever reads may leave early, as `head` does, and changes no verdict."""
-    try:
-        print(text, end="", flush=True)
-    except BrokenPipeError:
-        # What is still buffered has nowhere to go: let the interpreter's exit be quiet.
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
 
 
 @contextmanager

@@ -29,6 +29,7 @@ from chaoskit.model.manifest import Guarantee, Manifest
 from chaoskit.model.report import CONTRACT_VERSION
 from chaoskit.model.scenario import Scenario, Strategy, ToolClass
 from chaoskit.model.script import TURNS, Wobble
+from chaoskit.trial.blots import SECRET_LENGTH_MIN, SECRET_NAMES
 from chaoskit.world import files, llm, marks, mcp, postgres, redis, smtp, tools
 
 EXIT_CODES: Mapping[int, str] = {
@@ -101,7 +102,7 @@ def _sections() -> Iterator[str]:
     yield _table(("promise", "holds when"), _promises())
     yield _VERDICT
     yield "## 8. What a campaign leaves"
-    yield _LEFT
+    yield _LEFT.format(names=", ".join(SECRET_NAMES), length=SECRET_LENGTH_MIN)
     yield _table(("event", "means"), _events())
     yield "Exit codes of every verb:"
     yield _table(("code", "means"), ((str(c), m) for c, m in EXIT_CODES.items()))
@@ -135,9 +136,10 @@ comes of that is judged as ever: effects by the class of their tool, keys, check
 that were seen in the store.
 
 Logs are JSON objects with an `event` or a `level`, one a line, on either output.
-`event` ends in start, intent, result, checkpoint, resume or end where it means that.
-The final answer is the last line of standard output, of the life that ends `done`,
-that is neither empty nor a log line."""
+`event` ends in start, intent, result, checkpoint, resume or end where it means that;
+what was started and failed has its end as well, and another try is another start. The
+final answer is the last line of standard output, of the life that ends `done`, that is
+neither empty nor a log line."""
 
 _LONG_LIVED = """\
 A long-lived agent has no `start`: its `processes` are there before the run and after
@@ -157,18 +159,21 @@ which one it is: `worker.2`, `submit`. Limits: `life_seconds` is for `submit`, `
 and `status`, and how long nothing may happen but polls before the run counts as one
 that never ends; deaths that no fault caused count against `max_lives`. A lease must
 outlast the harness's looks at the world, some ten milliseconds for each message of a
-fault-free run. A log line of a process that names no run is of none, and not judged."""
+fault-free run. A log line of a process that names no run is of none, and not judged.
+What one process has started in its log another may close, as the next life would: by a
+`resume`, or by a start or an end of the same."""
 
 _LOOKS = """\
 `inspect` prints `{"checkpoint_id": ..., "status": ..., "transcript": [...]}` as its
 last line, each field as far as there is one; a transcript of Chat messages, Responses
-items or Messages blocks is understood. It is run after each death and before the next
-life, where the run parks, before a life that was paused goes on, and at the end; of a
-long-lived agent not after each death, since others run on. Like `status` it is a look
-of chaoskit's own: no message of it is a crossing, no fault strikes it, its time is not
-the trial's, but it is given up after `life_seconds`. It may only read: no lease, no
-repair. Where no process of the agent is left, what it changes in the folder of
-CHAOSKIT_STATE_DIR is undone; what it changes in a server is not."""
+items or Messages blocks is understood, if it has the ids that the API gives its calls.
+It is run after each death and before the next life, where the run parks, before a life
+that was paused goes on, and at the end; of a long-lived agent not after each death,
+since others run on. Like `status` it is a look of chaoskit's own: no message of it is a
+crossing, no fault strikes it, its time is not the trial's, but it is given up after
+`life_seconds`. It may only read: no lease, no repair. Where no process of the agent is
+left, what it changes in the folder of CHAOSKIT_STATE_DIR is undone; what it changes in
+a server is not."""
 
 _ENVIRONMENT = """\
 `REDIS_URL`, `DATABASE_URL` and `CHAOSKIT_STATE_DIR` are there for an agent whose
@@ -257,10 +262,11 @@ not the same, byte for byte; its exit code is the campaign's as of now, with the
 that the report had of the search. Damaged files are wrong input; a trial without
 `trial.json` was cut short, and a campaign without a report proves nothing by a pass.
 
-None of these files holds a secret: `[canary]` stands for the key, `[NAME]` for the
-value of a variable of the environment whose name says that it is one (KEY, TOKEN,
-SECRET, PASSW, CREDENTIAL, AUTH) and that is 12 characters or longer, and no value of
-the manifest's `env` is saved."""
+None of these files holds a secret. `[canary]` stands for the key. `[NAME]` stands for
+the value of a variable of the environment whose name says that it is one ({names}), for
+one that is a URL with a user in it, and for that user; and for each value of the
+manifest's `env`. All of these count from {length} characters on; what the scenario
+itself says is none, nor are numbers and the words of which histories consist."""
 
 _ALL_HAVE = ("seq", "t", "life")
 

@@ -27,6 +27,8 @@ CAMPAIGN, TRIAL, VERDICT = "campaign.json", "trial.json", "verdict.json"
 HISTORY, REPORT, TRIALS = "history.jsonl", "report.json", "trials"
 MARK = ".chaoskit"
 """Shows that a folder is a campaign's; locked while one writes to it."""
+CONFIRMING = "confirm-"
+"""How the trials are named that show a finding of the search once more."""
 ENV_BLOT = "[not saved]"
 """Stands for each value of the manifest's `env`: no verdict rests on one."""
 

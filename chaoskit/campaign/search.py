@@ -14,7 +14,8 @@ from dataclasses import replace
 
 from chaoskit.campaign.options import Listener, Options, Progress
 from chaoskit.campaign.output import introduce, keep, note
-from chaoskit.campaign.tally import Cause, Tally
+from chaoskit.campaign.saved import CONFIRMING
+from chaoskit.campaign.tally import NO_EFFECT, NOT_SHOWN_AGAIN, Cause, Tally
 from chaoskit.checks import Judgement, judge
 from chaoskit.checks.case import NOTHING, Golden
 from chaoskit.explore.baseline import Baseline, without_effects
@@ -89,7 +90,9 @@ class Search:
             run_ids = (baseline.first.run_id, baseline.second.run_id)
             self._canon = self._learn(baseline, views, run_ids)
             self._tally.volatile = self._canon.volatile
-            steady = steadiness(baseline, views, self._canon)
+            # That a field means nothing is its author's word: for closures alone.
+            own = replace(self._canon, ignored=())
+            steady = steadiness(baseline, views, own)
             baseline = replace(baseline, changing=steady.changing)
             self._aim(baseline)
             self._heed(steady)
@@ -126,10 +129,7 @@ class Search:
             return False
         if without_effects(first) and without_effects(baseline.second):
             tally.shown.clear()
-            tally.doubt(
-                f"the fault-free run was {first.ended.outcome} and applied no effect, "
-                "so it cannot show that effects are applied once"
-            )
+            tally.doubt(f"the fault-free run was {first.ended.outcome} and {NO_EFFECT}")
         for reason in baseline.doubts:
             tally.doubt(
                 f"the fault-free run does not repeat: {reason}. Common causes: random "
@@ -289,12 +289,15 @@ class Search:
         """Show each finding again, unless the two clean runs have shown it twice."""
         self._stage = "confirming"
         pending = {
-            cause: self._submit(Visit(shown.schedule), f"confirm-{self._submitted:04}")
+            cause: self._submit(Visit(shown.schedule), self._confirming_name())
             for cause, shown in self._tally.shown.items()
             if shown.schedule.faults or shown.trials == 1
         }
         for cause, second in pending.items():
             self._compare(cause, self._result(second).trial)
+
+    def _confirming_name(self) -> str:
+        return f"{CONFIRMING}{self._submitted:04}"
 
     def _compare(self, cause: Cause, second: Trial) -> None:
         """Whether a second run of a finding's schedule shows it again."""
@@ -319,7 +322,7 @@ class Search:
         where = "in a restored world" if tally.closure else "at a time limit"
         tally.doubt(
             f"{requirement} was broken {where}, and running "
-            f"{shown.schedule or 'the scenario'} once more did not show it again"
+            f"{shown.schedule or 'the scenario'} {NOT_SHOWN_AGAIN}"
         )
 
     def _submit(

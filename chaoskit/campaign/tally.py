@@ -24,7 +24,13 @@ from chaoskit.model.verdict import Finding, Severity
 
 Cause = tuple[str, str]
 
-_TOLD_BY = {
+NOT_SHOWN_AGAIN = "once more did not show it again"
+"""How a doubt ends that stands for a finding which a second run did not show."""
+
+NO_EFFECT = "applied no effect, so it cannot show that effects are applied once"
+"""How the doubt ends that stands for all findings of runs that did nothing."""
+
+TOLD_BY = {
     "effects/stable-key": "effects/once-across-kill",
     "cost/not-asked-again": "human/asked-once",
 }
@@ -135,6 +141,7 @@ class Tally:
             notes=tuple(self._notes),
             periodic=self._periodic(),
             volatile=tuple(sorted(self.volatile)),
+            volatile_listed=loaded.scenario.volatile,
             out=str(options.out),
             overrides=options.overrides,
             judged=_judged(loaded.scenario),
@@ -154,7 +161,7 @@ class Tally:
         shown = (
             each
             for (requirement, subject), each in self.shown.items()
-            if (_TOLD_BY.get(requirement, ""), subject) not in self.shown
+            if (TOLD_BY.get(requirement, ""), subject) not in self.shown
         )
         return tuple(sorted(shown, key=lambda each: each.order))
 

@@ -4,7 +4,7 @@ A check reads the history and yields findings; it never raises on purpose. One t
 raises all the same has judged nothing: the verdict is inconclusive, with its error.
 """
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 
 from chaoskit.checks import (
@@ -82,19 +82,39 @@ def judge(
     case = Case(trial, scenario, manifest, golden)
     findings: list[Finding] = []
     doubts = [f"{fault} was scheduled and never fired" for fault in trial.unfired]
-    if trial.ended.outcome == "endless":
-        doubts += filter(None, [progress.never_let_to_end(trial, Script(scenario))])
+    notes: list[str] = []
+    for limit, told in ((_proves_nothing, doubts), (_not_judged, notes)):
+        try:
+            told += tuple(limit(case))
+        except Exception as error:
+            doubts.append(f"what the trial can prove is not known: {error!r}")
     for promise in scenario.promises or tuple(CHECKS):
         try:
             findings += tuple(CHECKS[promise](case))
         except Exception as error:
             doubts.append(f"the check {promise} crashed: {error!r}")
-    notes = list(filter(None, [takeover.blocked(trial)]))
-    asked_for = scenario.promises
-    log_matters = asked_for is None or PromiseId.LOG in asked_for
-    # A life that is struck early may have had no time to say anything.
-    is_clean = not trial.schedule.faults
-    if is_clean and log_matters and (why := log.silent(trial, manifest)):
-        # "All that apply" may leave a promise out; one that was asked for may not.
-        (notes if asked_for is None else doubts).append(f"log was not judged: {why}")
     return Judgement(linked(findings, trial), tuple(doubts), tuple(notes))
+
+
+def _proves_nothing(case: Case) -> Iterator[str]:
+    """Why a trial put nothing to the test, or not what it was to."""
+    trial, scenario = case.trial, case.scenario
+    if trial.ended.outcome == "endless":
+        yield from filter(None, [progress.never_let_to_end(trial, Script(scenario))])
+    # "All that apply" may leave a promise out; one that was asked for may not.
+    if scenario.promises is not None and PromiseId.LOG in scenario.promises:
+        yield from _silent_log(case)
+
+
+def _not_judged(case: Case) -> Iterator[str]:
+    """What was left out, and why."""
+    yield from filter(None, [takeover.blocked(case.trial)])
+    if case.scenario.promises is None:
+        yield from _silent_log(case)
+
+
+def _silent_log(case: Case) -> Iterator[str]:
+    """A life that is struck early may have had no time to say anything."""
+    why = log.silent(case.trial, case.manifest)
+    if why and not case.trial.schedule.faults:
+        yield f"log was not judged: {why}"

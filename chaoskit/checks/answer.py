@@ -45,5 +45,9 @@ def _was_told_otherwise(case: Case) -> bool:
     if not any(fault.spoils_its_message for _, fault in struck_calls(case.trial)):
         return False
     usual = case.golden.results
-    told = (each for asked in case.trial.of(Asked) for each in asked.results.items())
-    return any(case.without_run(text) != usual.get(call, text) for call, text in told)
+    told = (
+        (call, case.without_run(text))
+        for asked in case.trial.of(Asked)
+        for call, text in asked.results.items()
+    )
+    return any(text != usual.get(call, text) for call, text in told)

@@ -24,8 +24,9 @@ _SAME_TRIAL: dict[str, tuple[str, ...]] = {
     ),
     "effects/none-lost": ("loud/no-silent-success",),
     "effects/once-across-kill": (_WENT_BACK,),
-    "effects/stable-key": ("effects/distinct-key",),
-    "transcript/right-result": ("effects/distinct-key",),
+    "effects/stable-key": (_WENT_BACK, "effects/distinct-key"),
+    "transcript/right-result": ("effects/distinct-key", "human/own-answer"),
+    "transcript/valid-request": ("transcript/stored-pairs",),
     "progress/not-again": (
         *("loud/unreadable-kept", "human/asked-once", _WENT_BACK),
         *("store/newest", "store/whole", "fence/no-effect"),

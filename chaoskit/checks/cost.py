@@ -14,6 +14,7 @@ from chaoskit.checks.case import Case
 from chaoskit.checks.losses import Losses
 from chaoskit.checks.script import Script, asked_turns
 from chaoskit.checks.setbacks import keeps, takes_back
+from chaoskit.checks.takeover import heard_from_store
 from chaoskit.model.calls import identity
 from chaoskit.model.faults import FaultKind
 from chaoskit.model.history import (
@@ -27,7 +28,6 @@ from chaoskit.model.history import (
 )
 from chaoskit.model.scenario import AskTurn, WaitTurn
 from chaoskit.model.schedule import Fault
-from chaoskit.model.services import STORES
 from chaoskit.model.trial import SIGKILL, Trial
 from chaoskit.model.verdict import Finding
 
@@ -82,6 +82,8 @@ class _Bill:
 
     case: Case
     asked: dict[int, Asked] = field(default_factory=dict)
+    ever: set[int] = field(default_factory=set)
+    """The turns that were asked for, also those that were lost since."""
     acted: dict[int, Event] = field(default_factory=dict)
     newest: dict[int, Asked] = field(default_factory=dict)
     """By life: the request whose reply it got last, or waits for."""
@@ -95,6 +97,7 @@ class _Bill:
         trial = self.case.trial
         losses = Losses.of(trial, self.case.scenario)
         script = Script(self.case.scenario)
+        heard = heard_from_store(trial)
         for event in trial.history:
             match event:
                 case FaultFired():
@@ -103,7 +106,7 @@ class _Bill:
                     self.aware[event.life] = event.seq
                     if losses.found_by(event):
                         self._forget()
-                case Crossed() if event.at.operation.service in STORES:
+                case Crossed() if event.seq in heard:
                     self.aware[event.life] = event.seq
                 case Delivered(duplicate=False):
                     self._act(event, script)
@@ -135,9 +138,13 @@ class _Bill:
             self.acted.pop(asked.turn, None)
 
     def _act(self, sent: Delivered, script: Script) -> None:
-        """A call is known by its group; equal calls of several turns tell nothing."""
+        """A call is known by its group.
+
+        Equal calls of several turns tell nothing, once two of them were asked for.
+        """
         group = script.groups.get(identity(sent))
         turns = {call.turn for call in group.calls} if group else set()
+        turns &= self.ever
         if len(turns) == 1 and (turn := turns.pop()) in self.asked:
             self.acted.setdefault(turn, sent)
 
@@ -164,6 +171,7 @@ class _Bill:
             if turn < asked.turn:
                 self.acted.setdefault(turn, asked)
         self.asked.setdefault(asked.turn, asked)
+        self.ever.add(asked.turn)
         self.newest[asked.life] = asked
 
     def _knows(self, asked: Asked, since: Event) -> bool:

@@ -2,14 +2,19 @@
 
 The ledger outside the agent is the only witness. What is allowed follows from the
 tool's class and from the guarantee that the manifest declares (contract, section 3).
+A call that is sent before the model was asked for it is one that nobody asked for.
 One cause is reported once: a call applied twice because its key changed is one
 finding, and so is one that was swallowed because it shared another call's key. Where
 no agent could have known, it is told all the same, as a warning (see `reach`).
 """
 
+from bisect import bisect_left
 from collections import defaultdict
 from collections.abc import Iterator
 from dataclasses import replace
+from functools import cached_property
+from itertools import accumulate
+from math import inf
 
 from chaoskit.checks.case import Case
 from chaoskit.checks.doubt import struck_calls
@@ -51,7 +56,7 @@ def check(case: Case) -> Iterator[Finding]:
     guarantee = manifest.contract.effects
     shared = _shared_keys(trial, script)
     yield from shared.values()
-    yield from _unscripted(trial, script)
+    yield from _unasked(trial, script)
     reach = Reach(trial, scenario)
     for group in script.effects:
         seen = _Seen(trial, group)
@@ -89,9 +94,18 @@ class _Seen:
 
     def calls_asked_for(self, seq: int) -> int:
         """How many calls of the group the model had asked for before an event."""
-        asked = (e.turn for e in asked_turns(self.trial.history) if e.seq < seq)
-        last = max(asked, default=-1)
+        last = self._newest_turns[bisect_left(self._asked_at, seq)]
         return sum(call.turn <= last for call in self.group.calls)
+
+    @cached_property
+    def _asked_at(self) -> list[int]:
+        return [asked.seq for asked in asked_turns(self.trial.history)]
+
+    @cached_property
+    def _newest_turns(self) -> list[int]:
+        """The last turn that was asked for, after so many requests."""
+        asked = (each.turn for each in asked_turns(self.trial.history))
+        return list(accumulate(asked, max, initial=-1))
 
 
 def _too_often(seen: _Seen, guarantee: Guarantee, reach: Reach) -> Finding | None:
@@ -247,25 +261,56 @@ def _refused_for_good(seen: _Seen) -> int:
     )
 
 
-def _unscripted(trial: Trial, script: Script) -> Iterator[Finding]:
+def _unasked(trial: Trial, script: Script) -> Iterator[Finding]:
     told: set[Identity] = set()
+    asked_at = {g.identity: _first_asked(trial, g) for g in script.effects}
     for group, delivery in script.deliveries(trial):
-        if group is not None or identity(delivery) in told:
+        too_early = group is not None and delivery.seq < asked_at[group.identity]
+        if identity(delivery) in told or (group is not None and not too_early):
             continue
         told.add(identity(delivery))
-        calls = [str(g) for g in script.effects if _was_meant(g, delivery, script)]
-        asked = ", ".join(calls) or "no call of that tool"
-        call = spoken(delivery.tool, delivery.args)
-        yield Finding(
-            PROMISE,
-            "effects/only-what-was-asked",
-            f"{call} reached the tool, and the model never asked for it; the script "
-            f"has {asked}.",
-            expected=asked,
-            observed=call,
-            subject=call,
-            events=(delivery.seq,),
-        )
+        if group is not None:
+            yield _not_yet_asked(group, delivery)
+        else:
+            yield _never_asked(delivery, script)
+
+
+def _first_asked(trial: Trial, group: Group) -> float:
+    """The request whose reply is the first to ask for such a call, or a later one."""
+    first = min(call.turn for call in group.calls)
+    asked = (e.seq for e in asked_turns(trial.history) if e.turn >= first)
+    return next(asked, inf)
+
+
+def _not_yet_asked(group: Group, delivery: Delivered) -> Finding:
+    turn = min(call.turn for call in group.calls)
+    call = spoken(delivery.tool, delivery.args)
+    return Finding(
+        PROMISE,
+        "effects/only-what-was-asked",
+        f"{call} reached the tool before the model had asked for it: that is what "
+        f"turn {turn} says, and no request for it had been made.",
+        expected=f"{call} once turn {turn} is known",
+        observed=f"{call} before that",
+        subject=call,
+        events=(delivery.seq,),
+    )
+
+
+def _never_asked(delivery: Delivered, script: Script) -> Finding:
+    calls = [str(g) for g in script.effects if _was_meant(g, delivery, script)]
+    asked = ", ".join(calls) or "no call of that tool"
+    call = spoken(delivery.tool, delivery.args)
+    return Finding(
+        PROMISE,
+        "effects/only-what-was-asked",
+        f"{call} reached the tool, and the model never asked for it; the script "
+        f"has {asked}.",
+        expected=asked,
+        observed=call,
+        subject=call,
+        events=(delivery.seq,),
+    )
 
 
 def _was_meant(group: Group, delivery: Delivered, script: Script) -> bool:

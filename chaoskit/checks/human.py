@@ -1,26 +1,33 @@
 """`human`: each gate is asked once, and each answer is used once, by its own gate.
 
 An answer counts as used once it has come to the model. Until then it may be brought
-again: nobody can tell whether it had arrived.
+again: nobody can tell whether it had arrived. Nor is it held against an agent that a
+gate is asked again where its contract says that a crash takes that step back.
+
+Of two equal answers nobody can say which of them was used; but that fewer were given
+than gates were told of, anybody can.
 """
 
 import json
+import re
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from chaoskit.checks.case import Case
 from chaoskit.checks.losses import Losses
 from chaoskit.checks.script import asked_turns
+from chaoskit.checks.setbacks import keeps, takes_back
 from chaoskit.model.address import Edge
 from chaoskit.model.history import (
     Asked,
     Crossed,
+    Event,
     LifeContinued,
     LifeEnded,
     LifeStarted,
 )
+from chaoskit.model.manifest import Manifest
 from chaoskit.model.scenario import AskTurn
-from chaoskit.model.trial import Trial
 from chaoskit.model.verdict import Finding
 
 PROMISE = "human"
@@ -32,11 +39,16 @@ REQUIREMENTS = {
 
 @dataclass(frozen=True)
 class _Gate:
-    """A gate of the script, its answer, and the answers that are not its own."""
+    """A gate of the script, its answer, and the answers that are not its own.
+
+    ``number``: it is the so-many-th gate with this answer; ``alone``: the only one.
+    """
 
     turn: int
     answer: str
     others: tuple[str, ...]
+    number: int
+    alone: bool
 
     @property
     def call(self) -> str:
@@ -47,8 +59,6 @@ class _Gate:
 def check(case: Case) -> Iterator[Finding]:
     """Judge every gate of one trial."""
     for gate in _gates(case):
-        if gate.answer in gate.others:
-            continue  # of two equal answers nobody can say whose was used
         yield from _own_answer(case, gate)
         if not Losses.of(case.trial, case.scenario):
             yield from _asked_once(case, gate)
@@ -58,8 +68,9 @@ def _gates(case: Case) -> Iterator[_Gate]:
     script, answers = case.scenario.llm.script, case.scenario.human
     turns = [turn for turn, each in enumerate(script) if isinstance(each, AskTurn)]
     for number, (turn, answer) in enumerate(zip(turns, answers, strict=False)):
-        others = (*answers[:number], *answers[number + 1 :])
-        yield _Gate(turn, answer, others)
+        others = tuple(each for each in answers if each != answer)
+        before, alone = answers[:number].count(answer), answers.count(answer) == 1
+        yield _Gate(turn, answer, others, before + 1, alone)
 
 
 def _own_answer(case: Case, gate: _Gate) -> Iterator[Finding]:
@@ -67,8 +78,9 @@ def _own_answer(case: Case, gate: _Gate) -> Iterator[Finding]:
         if gate.call not in asked.results:
             continue
         told = asked.results[gate.call]
-        starts = (s for s in case.trial.of(LifeStarted) if s.seq < asked.seq)
-        brought = any(start.answer == gate.answer for start in starts)
+        starts = [s for s in case.trial.of(LifeStarted) if s.seq < asked.seq]
+        given = sum(start.answer == gate.answer for start in starts)
+        brought = given >= gate.number
         if brought and _may_be(case, gate, told):
             continue
         whose = f"not {gate.answer!r}" if brought else "and nobody had answered it"
@@ -95,7 +107,7 @@ def _may_be(case: Case, gate: _Gate, told: str) -> bool:
     """
     if _says(told, gate.answer):
         return True
-    if any(_says(told, other) for other in gate.others):
+    if any(_has_word(told, other) for other in gate.others):
         return False
     usual = case.golden.results.get(gate.call)
     return usual is None or usual == case.without_run(told)
@@ -105,38 +117,67 @@ def _says(told: str, answer: str) -> bool:
     return answer in told or json.dumps(answer)[1:-1] in told
 
 
+def _has_word(told: str, answer: str) -> bool:
+    """Whether an answer stands there by itself: `no` is not said in `note`."""
+    return bool(answer and re.search(rf"(?<!\w){re.escape(answer)}(?!\w)", told))
+
+
 def _asked_once(case: Case, gate: _Gate) -> Iterator[Finding]:
     """A life that was paused may ask again what another has asked meanwhile."""
-    used = _used(case.trial, gate)
+    use = _Use(case.manifest, gate)
     continued = {event.life for event in case.trial.of(LifeContinued)}
-    for asked in asked_turns(case.trial.history):
-        if used is None or asked.seq < used.seq or asked.life in continued:
+    for event in case.trial.history:
+        use.take(event)
+        if use.seen is None or event.life in continued:
             continue
-        if asked.turn == gate.turn and (again := _put_to_a_person(case, gate, asked)):
-            yield _found_again(gate, used, again)
+        if again := _put_to_a_person(case, gate, event):
+            yield _found_again(gate, use.seen, again)
             return
 
 
-def _used(trial: Trial, gate: _Gate) -> Crossed | None:
-    """Where the answer had come to the model: its request was not held before that."""
-    carriers: set[int] = set()
-    for event in trial.history:
+@dataclass
+class _Use:
+    """Where a gate's answer had come to the model, as long as the run must know it.
+
+    Its request was not held before that, and no crash has taken the step back.
+    """
+
+    manifest: Manifest
+    gate: _Gate
+    seen: Crossed | None = None
+    kept: bool = False
+    carriers: set[int] = field(default_factory=set)
+
+    def take(self, event: Event) -> None:
         match event:
-            case Asked(problem=None) if gate.call in event.carried:
-                carriers.add(event.life)
-            case Crossed() if event.life in carriers:
-                if event.at.operation.service == "llm" and event.at.edge != Edge.BEFORE:
-                    return event
-    return None
+            case Asked(problem=None) if self.gate.call in event.carried:
+                self.carriers.add(event.life)
+            case Crossed() if self.seen is None and event.life in self.carriers:
+                self._cross(event)
+        if takes_back(event, self.manifest) and not self.kept:
+            self.seen = None
+            self.carriers.clear()
+        elif keeps(event, self.manifest):
+            self.kept = self.kept or self.seen is not None
+
+    def _cross(self, crossed: Crossed) -> None:
+        at = crossed.at
+        if at.operation.service == "llm" and at.edge != Edge.BEFORE:
+            self.seen = crossed
 
 
 def _put_to_a_person(
-    case: Case, gate: _Gate, asked: Asked
+    case: Case, gate: _Gate, asked: Event
 ) -> LifeStarted | LifeEnded | None:
-    """How a person came to see a gate that a life had asked the model for again."""
+    """How a person came to see a gate that a life had asked the model for again.
+
+    Of equal answers nobody can say for which of their gates one was brought.
+    """
+    if not isinstance(asked, Asked) or asked.problem or asked.turn != gate.turn:
+        return None
     for event in case.trial.history[asked.seq + 1 :]:
         match event:
-            case LifeStarted() if event.answer == gate.answer:
+            case LifeStarted() if gate.alone and event.answer == gate.answer:
                 return event
             case LifeEnded(cause="itself", ending="parked") if not case.trial.is_fleet:
                 return event

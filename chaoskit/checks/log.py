@@ -6,7 +6,7 @@ closed by an end or by the next life's start; and no content of a message appear
 info level or above.
 """
 
-from collections import Counter, defaultdict
+from collections import defaultdict
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from typing import cast
@@ -15,20 +15,12 @@ from pydantic import JsonValue
 
 from chaoskit.checks.case import Case
 from chaoskit.checks.log_content import discreet
-from chaoskit.checks.log_lines import about, finding, meaning, shown
+from chaoskit.checks.log_lines import Order, finding, is_of_no_run, meaning, shown
+from chaoskit.checks.log_starts import closed
 from chaoskit.checks.losses import Losses
-from chaoskit.model.fault_table import AGENT
-from chaoskit.model.history import (
-    Crossed,
-    FaultFired,
-    LifeContinued,
-    LifeEnded,
-    LifeStarted,
-    Logged,
-)
+from chaoskit.model.history import Logged
 from chaoskit.model.manifest import Manifest
 from chaoskit.model.scenario import Scenario
-from chaoskit.model.schedule import Fault
 from chaoskit.model.trial import Trial
 from chaoskit.model.verdict import Finding
 
@@ -54,11 +46,6 @@ def _ids_of(manifest: Manifest) -> tuple[str, str, str]:
     return names.run_id, names.step, names.checkpoint_id
 
 
-def _is_of_no_run(trial: Trial, line: Logged, manifest: Manifest) -> bool:
-    """A worker has more to say than of this run."""
-    return trial.is_fleet and line.entry.get(manifest.log.run_id) is None
-
-
 REQUIREMENTS = {
     "log/ids-on-every-line": "Every line carries the ids of run, step and checkpoint.",
     "log/checkpoint-ids-are-numbers": "Checkpoint ids are whole numbers.",
@@ -79,15 +66,15 @@ def check(case: Case) -> Iterator[Finding]:
     yield from _ids(trial, manifest)
     yield from _rising(trial, scenario, manifest)
     yield from _intents(trial, manifest)
-    yield from _closed(trial, manifest)
-    yield from discreet(trial, scenario, manifest)
+    yield from closed(trial, scenario, manifest)
+    yield from discreet(case)
 
 
 def _ids(trial: Trial, manifest: Manifest) -> Iterator[Finding]:
     names = manifest.log
     for line in trial.of(Logged):
         wanted = _ids_of(manifest)
-        if _is_of_no_run(trial, line, manifest):
+        if is_of_no_run(trial, line, manifest):
             continue
         missing = [name for name in wanted if line.entry.get(name) is None]
         if missing:
@@ -116,7 +103,7 @@ def _ids(trial: Trial, manifest: Manifest) -> Iterator[Finding]:
 
 def _rising(trial: Trial, scenario: Scenario, manifest: Manifest) -> Iterator[Finding]:
     name = manifest.log.checkpoint_id
-    newest, losses = _Newest(name, _Order(trial)), Losses.of(trial, scenario)
+    newest, losses = _Newest(name, Order(trial)), Losses.of(trial, scenario)
     for line in trial.of(Logged):
         value = line.entry.get(name)
         if value is None:
@@ -131,7 +118,7 @@ def _rising(trial: Trial, scenario: Scenario, manifest: Manifest) -> Iterator[Fi
                 lines=[line],
             )
             return
-        if _is_of_no_run(trial, line, manifest):
+        if is_of_no_run(trial, line, manifest):
             continue
         before = newest.before(line)
         if before is not None and value < newest.id_of(before):
@@ -147,7 +134,7 @@ class _Newest:
     """The newest checkpoint that was logged, by life and stream."""
 
     name: str
-    order: "_Order"
+    order: Order
     lines: dict[tuple[int, str], Logged] = field(default_factory=dict)
 
     def id_of(self, line: Logged) -> int:
@@ -172,22 +159,6 @@ class _Newest:
         self.lines[line.life, line.stream] = line
 
 
-class _Order:
-    """Which of two lives was surely first: of those side by side none was."""
-
-    def __init__(self, trial: Trial) -> None:
-        self._is_fleet = trial.is_fleet
-        self._began = {start.life: start.seq for start in trial.of(LifeStarted)}
-        self._ended = {end.life: end.seq for end in trial.of(LifeEnded)}
-
-    def surely(self, one: int, other: int) -> bool:
-        """Whether all that one life wrote came before all that the other did."""
-        if not self._is_fleet:
-            return one < other
-        never = float("inf")
-        return self._ended.get(one, never) < self._began.get(other, -1)
-
-
 def _fallen(trial: Trial, name: str, before: Logged, line: Logged) -> Finding:
     was, now = before.entry[name], line.entry[name]
     one, other = trial.spoken(before.life), trial.spoken(line.life)
@@ -204,7 +175,7 @@ def _fallen(trial: Trial, name: str, before: Logged, line: Logged) -> Finding:
 def _intents(trial: Trial, manifest: Manifest) -> Iterator[Finding]:
     intents: defaultdict[JsonValue, list[Logged]] = defaultdict(list)
     results: list[Logged] = []
-    order = _Order(trial)
+    order = Order(trial)
     for line in trial.of(Logged):
         if isinstance(line.entry.get(manifest.log.call), str | int):
             if meaning(line, manifest) == "intent":
@@ -226,72 +197,8 @@ def _intents(trial: Trial, manifest: Manifest) -> Iterator[Finding]:
             return
 
 
-def _may_precede(one: Logged, other: Logged, order: _Order) -> bool:
+def _may_precede(one: Logged, other: Logged, order: Order) -> bool:
     """Nobody knows how the two streams of a life, or two lives, were interleaved."""
     if one.life != other.life:
         return not order.surely(other.life, one.life)
     return one.stream != other.stream or one.seq < other.seq
-
-
-def _closed(trial: Trial, manifest: Manifest) -> Iterator[Finding]:
-    """Starts that a life left open although it ended by itself and was the last."""
-    for life in _last_lives(trial):
-        yield from _left_open(trial, manifest, life)
-
-
-def _left_open(trial: Trial, manifest: Manifest, life: int) -> Iterator[Finding]:
-    started: Counter[str] = Counter()
-    newest: dict[str, Logged] = {}
-    for line in trial.of(Logged):
-        if line.life != life or _is_of_no_run(trial, line, manifest):
-            continue
-        kind, what = meaning(line, manifest), about(line, manifest)
-        if kind == "start":
-            started[what] += 1
-            newest[what] = line
-        elif kind == "end":
-            started[what] = max(0, started[what] - 1)
-    for what, count in started.items():
-        if count:
-            yield finding(
-                "log/starts-are-closed",
-                f"{what or 'A'} start in the log of {trial.spoken(life)} is closed by "
-                "no end, and no later life began.",
-                expected="an end for each start",
-                observed=shown(newest[what]),
-                subject=what,
-                lines=[newest[what]],
-            )
-
-
-def _last_lives(trial: Trial) -> list[int]:
-    """The last life before the run ended, if it was the one to end it.
-
-    A run that parks has not ended: what it started is still open. Of many processes it
-    is the last life of each, but for one that was paused, as others had gone on, one
-    that the signal ended, which is how it was stopped, and one that was stopped before
-    it could learn what had become of its last message.
-    """
-    lives = [e for e in trial.of(LifeStarted) if e.purpose != "again"]
-    last = {start.process: start.life for start in lives}
-    ends = {end.life: end for end in trial.of(LifeEnded)}
-    excused = {event.life for event in trial.of(LifeContinued)} | _unanswered(trial)
-    if trial.is_fleet and trial.ended.outcome not in ("done", "failed"):
-        return []
-    return [
-        life
-        for life in last.values()
-        if life in ends
-        and ends[life].ending in ("done", "failed")
-        and not (trial.is_fleet and (life in excused or ends[life].code is None))
-    ]
-
-
-def _unanswered(trial: Trial) -> set[int]:
-    """The lives whose last message was struck by a fault of the service."""
-    newest = {e.life: e for e in trial.history if isinstance(e, Crossed | FaultFired)}
-    return {
-        life
-        for life, event in newest.items()
-        if isinstance(event, FaultFired) and Fault.parse(event.fault).kind not in AGENT
-    }

@@ -8,10 +8,12 @@ from collections.abc import Iterable, Iterator
 
 from pydantic import JsonValue
 
+from chaoskit.checks.case import Case
+from chaoskit.checks.doubt import deaths, pauses, struck_calls
 from chaoskit.checks.log_lines import finding
+from chaoskit.checks.script import Script, name_of
 from chaoskit.model.history import Asked, Logged
-from chaoskit.model.manifest import Manifest
-from chaoskit.model.scenario import AskTurn, SayTurn, Scenario
+from chaoskit.model.scenario import AskTurn, SayTurn
 from chaoskit.model.trial import Trial
 from chaoskit.model.verdict import Finding
 
@@ -23,9 +25,10 @@ _QUIET_NUMBER_MAX = 10
 """Python's DEBUG and pino's trace; 20 is INFO to one and debug to the other."""
 
 
-def discreet(trial: Trial, scenario: Scenario, manifest: Manifest) -> Iterator[Finding]:
+def discreet(case: Case) -> Iterator[Finding]:
     """Find the first line that quotes a message."""
-    secret = _pieces(_contents(trial, scenario)) - _pieces(scenario.tools)
+    trial, manifest = case.trial, case.manifest
+    secret = _pieces(_contents(case)) - _pieces(case.scenario.tools)
     for line in trial.of(Logged):
         level = line.entry.get(manifest.log.level, "info")
         if _is_quiet(level):
@@ -50,17 +53,51 @@ def _is_quiet(level: JsonValue) -> bool:
     return str(level).lower() in _QUIET_LEVELS
 
 
-def _contents(trial: Trial, scenario: Scenario) -> Iterator[str]:
+def _contents(case: Case) -> Iterator[str]:
     """What was said to the model and by it: in words, and in the calls it made."""
+    scenario, no_results = case.scenario, _said_in_place_of_results(case)
     yield scenario.task.goal
-    for asked in trial.of(Asked):
-        yield from asked.contents
+    for asked in case.trial.of(Asked):
+        yield from (text for text in asked.contents if text not in no_results)
     for call in scenario.calls():
         for args in call.all_args:
             yield from _texts(args)
     for turn in scenario.llm.script:
         if isinstance(turn, SayTurn | AskTurn):
             yield turn.say if isinstance(turn, SayTurn) else turn.ask
+
+
+def _said_in_place_of_results(case: Case) -> set[str]:
+    """What the model was told of calls that had none, because of a fault.
+
+    That is the error that the tool answered with, or what the agent says of a call that
+    it left undecided. Where it is what the fault-free runs told it was a result.
+    """
+    usual = case.golden.results
+    told = (each for asked in case.trial.of(Asked) for each in asked.results.items())
+    others = [(c, text) for c, text in told if usual.get(c) != case.without_run(text)]
+    if not others:
+        return set()
+    script = Script(case.scenario)
+    struck = _struck(case.trial, script)
+    left = {call for names in _stops(case.trial, script) for call in names} & set(usual)
+    texts = [text for call, text in others if call in struck | left]
+    return {part for text in texts for part in (text, *text.split("\n"))}
+
+
+def _stops(trial: Trial, script: Script) -> Iterator[frozenset[str]]:
+    yield from deaths(trial, script, asked=True)
+    yield from pauses(trial, script)
+
+
+def _struck(trial: Trial, script: Script) -> set[str]:
+    """The calls that a fault of their service struck, by name."""
+    return {
+        name_of(call)
+        for struck, fault in struck_calls(trial)
+        if fault.spoils_its_message and struck in script.groups
+        for call in script.groups[struck].calls
+    }
 
 
 def _pieces(contents: Iterable[str]) -> frozenset[str]:

@@ -6,8 +6,9 @@ from typing import cast
 
 from pydantic import JsonValue
 
-from chaoskit.model.history import Logged
+from chaoskit.model.history import LifeEnded, LifeStarted, Logged
 from chaoskit.model.manifest import Manifest
+from chaoskit.model.trial import Trial
 from chaoskit.model.verdict import Finding
 
 PROMISE = "log"
@@ -54,3 +55,24 @@ def finding(
         subject=subject,
         events=tuple(line.seq for line in lines),
     )
+
+
+def is_of_no_run(trial: Trial, line: Logged, manifest: Manifest) -> bool:
+    """A worker has more to say than of this run."""
+    return trial.is_fleet and line.entry.get(manifest.log.run_id) is None
+
+
+class Order:
+    """Which of two lives was surely first: of those side by side none was."""
+
+    def __init__(self, trial: Trial) -> None:
+        self._is_fleet = trial.is_fleet
+        self._began = {start.life: start.seq for start in trial.of(LifeStarted)}
+        self._ended = {end.life: end.seq for end in trial.of(LifeEnded)}
+
+    def surely(self, one: int, other: int) -> bool:
+        """Whether all that one life wrote came before all that the other did."""
+        if not self._is_fleet:
+            return one < other
+        never = float("inf")
+        return self._ended.get(one, never) < self._began.get(other, -1)

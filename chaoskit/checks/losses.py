@@ -87,6 +87,10 @@ class Losses(tuple[Loss, ...]):
             if since <= loss.life <= life
         )
 
+    def between(self, since: int, until: int) -> "Losses":
+        """Those that struck after one event and before another."""
+        return Losses(loss for loss in self if since < loss.seq < until)
+
     def before(self, seq: int) -> "Losses":
         """Those that struck before an event."""
         return Losses(loss for loss in self if loss.seq < seq)

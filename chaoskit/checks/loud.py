@@ -5,7 +5,6 @@ that cannot be read is no first run. And a call at which life after life dies is
 up, where the agent promises that.
 """
 
-from collections import Counter
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 
@@ -13,7 +12,10 @@ from pydantic import JsonValue
 
 from chaoskit.checks.case import Case
 from chaoskit.checks.doubt import answered
+from chaoskit.checks.given_up import never_gives_up
 from chaoskit.checks.losses import Losses
+from chaoskit.checks.script import Script
+from chaoskit.checks.setbacks import keeps, takes_back
 from chaoskit.model.faults import FaultKind
 from chaoskit.model.history import (
     Asked,
@@ -23,9 +25,9 @@ from chaoskit.model.history import (
     LifeEnded,
     Logged,
 )
+from chaoskit.model.manifest import Manifest
 from chaoskit.model.schedule import Fault
-from chaoskit.model.services import EFFECTS, STORES
-from chaoskit.model.trial import Trial
+from chaoskit.model.services import STORES
 from chaoskit.model.verdict import Finding
 
 PROMISE = "loud"
@@ -46,7 +48,7 @@ def check(case: Case) -> Iterator[Finding]:
     yield from _silent_success(case)
     yield from _without_a_word(case)
     yield from _taken_for_a_first_run(case)
-    yield from _never_gives_up(case)
+    yield from never_gives_up(case)
 
 
 def _silent_success(case: Case) -> Iterator[Finding]:
@@ -58,7 +60,8 @@ def _silent_success(case: Case) -> Iterator[Finding]:
     trial, usual = case.trial, case.golden.last_turn
     if trial.ended.outcome != "done" or usual is None:
         return
-    heard = [e.turn for e in answered(trial, trial.ended) if e.life not in trial.again]
+    answers = answered(trial, Script(case.scenario))
+    heard = [asked.turn for asked in answers if asked.life not in trial.again]
     reached = max(heard, default=-1)
     last = min(usual, len(case.scenario.llm.script) - 1)
     if reached >= last:
@@ -102,39 +105,48 @@ def _taken_for_a_first_run(case: Case) -> Iterator[Finding]:
     Only where a result had come to the model before: until then a first checkpoint may
     rightly be missing.
     """
-    trial, known = case.trial, _Known(case.manifest.log.checkpoint_id)
+    trial, known = case.trial, _Known(case.manifest)
     if Losses.of(trial, case.scenario):
         return
-    damage: list[FaultFired] = []
     for event in trial.history:
-        match event:
-            case FaultFired() if _damages(Fault.parse(event.fault)) and known.progress:
-                damage.append(event)
-            case Asked(problem=None, turn=0) if not event.carried:
-                for fired in damage:
-                    if _meets(fired, event, known):
-                        yield _begun_anew(case, fired, event)
-                        return
         known.take(event)
+        match event:
+            case Asked(problem=None, turn=0) if not event.carried:
+                met = (fired for fired in known.damage if _meets(fired, event, known))
+                if (fired := next(met, None)) is not None:
+                    yield _begun_anew(case, fired, event)
+                    return
 
 
 @dataclass
 class _Known:
-    """What was known of a run: the results that the model had, and checkpoints."""
+    """What was known of a run: the results that the model had, and checkpoints.
 
-    number: str
+    Where a crash may take the run back to its beginning, nothing has to be there.
+    """
+
+    manifest: Manifest
     progress: bool = False
+    kept: bool = False
+    """Whether there is something that no crash takes back."""
     durable: bool = False
     further: set[int] = field(default_factory=set)
     """The lives that have shown that they know of results."""
+    damage: list[FaultFired] = field(default_factory=list)
 
     def take(self, event: Event) -> None:
+        if takes_back(event, self.manifest) and not self.kept:
+            self.progress = False
+            self.damage.clear()
+        self.kept |= self.progress and keeps(event, self.manifest)
         match event:
+            case FaultFired() if self.progress and _damages(Fault.parse(event.fault)):
+                self.damage.append(event)
             case Asked(problem=None) if event.carried:
                 self.progress = True
                 self.further.add(event.life)
             case Logged():
-                self._see(event.entry.get(self.number))
+                self._see(event.entry.get(self.manifest.log.checkpoint_id))
             case Inspected():
                 self._see(event.checkpoint_id)
 
@@ -176,59 +188,4 @@ def _begun_anew(case: Case, fired: FaultFired, asked: Asked) -> Finding:
         expected="the checkpoint before it, or a run that fails with a reason",
         observed="turn 0, with nothing before it",
         events=(fired.seq, asked.seq),
-    )
-
-
-def _never_gives_up(case: Case) -> Iterator[Finding]:
-    """A call is an operation at one turn: the next turn may make it once more."""
-    limit = case.manifest.contract.max_attempts
-    if limit is None or Losses.of(case.trial, case.scenario):
-        return
-    tries: Counter[tuple[str, int]] = Counter()
-    told: set[str] = set()
-    for fired, turn in _deaths(case.trial):
-        call = str(Fault.parse(fired.fault).at.operation)
-        tries[call, turn] += 1
-        if tries[call, turn] > limit and call not in told:
-            told.add(call)
-            yield _tried_again(call, tries[call, turn], limit, fired)
-
-
-def _deaths(trial: Trial) -> Iterator[tuple[FaultFired, int]]:
-    """The faults at calls of which lives died, each with the turn of the call.
-
-    A life that asks the model asks for its own newest turn; one that calls a tool may
-    have been told of the call by an earlier life.
-    """
-    turns: dict[int, int] = {}
-    newest: dict[int, FaultFired] = {}
-    for event in trial.history:
-        match event:
-            case Asked(problem=None):
-                turns[event.life] = event.turn
-            case FaultFired():
-                newest[event.life] = event
-            case LifeEnded(ending="died") if event.life in newest:
-                fired = newest[event.life]
-                fault = Fault.parse(fired.fault)
-                known = [turns.get(event.life, -1)]
-                if fault.at.operation.service in EFFECTS:
-                    known = [-1, *turns.values()]
-                elif fault.at.operation.service != "llm":
-                    continue
-                if fault.ends_its_life or event.cause == "itself":
-                    yield fired, max(known)
-
-
-def _tried_again(call: str, count: int, limit: int, fired: FaultFired) -> Finding:
-    return Finding(
-        PROMISE,
-        "loud/gives-up",
-        f"{count} lives died at {call}, and the agent says that it gives a run up "
-        f"after {limit}: a call that kills its agent takes everything with it until "
-        "somebody gives it up.",
-        expected=f"failed after {limit} deaths",
-        observed=f"{count} deaths",
-        subject=call,
-        events=(fired.seq,),
     )

@@ -66,7 +66,7 @@ def check(case: Case) -> Iterator[Finding]:
     script, losses = Script(scenario), Losses.of(trial, scenario)
     yield from _ending(trial, script, manifest, losses)
     yield from _delivered_again(trial, script, _Known(manifest, losses))
-    yield from waits(trial, scenario)
+    yield from waits(trial, scenario, losses)
     yield from _past_the_end(trial, scenario)
     yield from _after_done(trial, losses)
     if not losses:
@@ -139,8 +139,9 @@ def _had_no_time(end: LifeEnded, trial: Trial) -> bool:
     It hung if it took more than twice as long as any life that was struck.
     """
     began = {start.life: start.t for start in trial.of(LifeStarted)}
-    struck = [fired.t - began[fired.life] for fired in trial.of(FaultFired)]
-    took = end.t - began[end.life]
+    fired = [event for event in trial.of(FaultFired) if event.life in began]
+    struck = [event.t - began[event.life] for event in fired]
+    took = end.t - began.get(end.life, end.t)
     return end.cause == "limit" and took <= 2 * max(struck, default=-1.0)
 
 

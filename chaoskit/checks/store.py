@@ -4,6 +4,8 @@ Seen by the agent's own command `inspect`, which is run after each kill and befo
 next life could heal anything, and at the end. What a store lost by a fault is not held
 against the agent, nor what it had not yet called durable: from the first loss on
 nothing is judged, and a loss of power takes what was only seen, not what was logged.
+Instructions to the model may be put together anew at each look, and a run that is done
+may clear its whole conversation with a new checkpoint.
 """
 
 from collections.abc import Iterator
@@ -106,7 +108,7 @@ def _looked(seen: Inspected, known: _Known) -> Iterator[Finding]:
         yield from _fallen(seen, known, number)
     else:
         yield from _same(seen, known.by_id.get(number or 0))
-        yield from _less(seen, known.last)
+        yield from _less(seen, known)
 
 
 def _fallen(seen: Inspected, known: _Known, number: int) -> Iterator[Finding]:
@@ -123,16 +125,26 @@ def _same(seen: Inspected, same: Inspected | None) -> Iterator[Finding]:
         yield _one_id_for_two(seen, same)
 
 
-def _less(seen: Inspected, last: Inspected | None) -> Iterator[Finding]:
-    if last is None:
+def _less(seen: Inspected, known: _Known) -> Iterator[Finding]:
+    if (last := known.last) is None:
         return
-    if stored.is_shorter(last.transcript, seen.transcript):
+    same = seen.checkpoint_id == last.checkpoint_id is not None
+    if stored.is_shorter(last.transcript, seen.transcript, same=same):
         # A new checkpoint may rightly begin a turn anew that was not over.
-        is_the_same = seen.checkpoint_id == last.checkpoint_id is not None
-        if is_the_same or not stored.ends_open(last.transcript):
+        may_drop = stored.ends_open(last.transcript) or _is_cleared(seen, known)
+        if same or not may_drop:
             yield _cut(seen, last)
     elif call := stored.lost_result(last.transcript, seen.transcript):
         yield _holed(seen, last, call)
+
+
+def _is_cleared(seen: Inspected, known: _Known) -> bool:
+    """Whether the run is done, and its conversation no longer needed."""
+    trial = known.case.trial
+    is_done = seen.status == "done" or (
+        seen.when == "end" and trial.ended.outcome == "done"
+    )
+    return is_done and seen.transcript == []
 
 
 def _is_more(now: JsonValue, before: JsonValue) -> bool:

@@ -2,13 +2,15 @@
 
 Compared is what was said and done, and not what may be new at each reading: ids, times,
 counters. A context that was summed up or cut at its beginning is another conversation,
-of which nothing is said.
+of which nothing is said. Two readings of one checkpoint may differ in what the model is
+instructed to do as well: that is often put together when it is needed, with the time.
 """
 
 from pydantic import JsonValue
 
 from chaoskit.checks.pairs import Mark, marks
 
+_INSTRUCTS = ("system", "developer")
 _MEANS = frozenset(
     {
         *("role", "type", "content", "text", "name", "input", "arguments", "output"),
@@ -32,20 +34,31 @@ def goes_on(before: JsonValue, now: JsonValue) -> bool:
     return one is not None and other is not None and other[: len(one)] == one
 
 
-def is_shorter(before: JsonValue, now: JsonValue) -> bool:
-    """Whether the end of a conversation is gone; one that was rewritten is not."""
+def is_shorter(before: JsonValue, now: JsonValue, *, same: bool = False) -> bool:
+    """Whether the end of a conversation is gone; one that was rewritten is not.
+
+    ``same``: both were read as the same checkpoint.
+    """
+    if same:
+        before, now = _talk(before), _talk(now)
     return goes_on(now, before) and not goes_on(before, now)
 
 
 def ends_open(transcript: JsonValue) -> bool:
-    """Whether calls are still without a result: who resumes may drop that turn."""
+    """Whether calls are still without a result: who resumes may drop that turn.
+
+    Where calls or results have no ids nobody can say.
+    """
     found = list(marks(transcript)) if isinstance(transcript, list) else []
+    if any(mark.kind == "unnamed" for mark in found):
+        return True
     results = {mark.identity for mark in found if mark.kind == "result"}
     return any(m.kind == "call" and m.identity not in results for m in found)
 
 
 def differs(before: JsonValue, now: JsonValue) -> bool:
-    """Whether neither is the beginning of the other."""
+    """Whether of one checkpoint neither reading is the beginning of the other."""
+    before, now = _talk(before), _talk(now)
     known = said(before) is not None and said(now) is not None
     return known and not goes_on(before, now) and not goes_on(now, before)
 
@@ -60,6 +73,17 @@ def lost_result(before: JsonValue, now: JsonValue) -> str:
         if mark.kind == "result" and call in kept and mark not in kept:
             return mark.identity
     return ""
+
+
+def _talk(transcript: JsonValue) -> JsonValue:
+    """The entries without instructions; anything else as it is."""
+    if not isinstance(transcript, list):
+        return transcript
+    return [each for each in transcript if not _instructs(each)]
+
+
+def _instructs(entry: JsonValue) -> bool:
+    return isinstance(entry, dict) and entry.get("role") in _INSTRUCTS
 
 
 def _plain(value: JsonValue) -> JsonValue:

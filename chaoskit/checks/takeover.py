@@ -11,13 +11,12 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 
 from chaoskit.checks.held import Held
-from chaoskit.model.address import Edge
+from chaoskit.model.address import Edge, Operation
 from chaoskit.model.faults import FaultKind
 from chaoskit.model.history import (
     Asked,
     Crossed,
     Delivered,
-    Event,
     FaultFired,
     LifeContinued,
     LifeEnded,
@@ -47,7 +46,7 @@ def blocked(trial: Trial) -> str:
     """
     if trial.is_fleet:
         return _nobody_took_over(trial)
-    ends = {end.life: end for end in trial.of(LifeEnded)}
+    died = {end.life for end in trial.of(LifeEnded) if end.ending == "died"}
     began: list[int] | None = None
     for event in trial.history:
         match event:
@@ -56,7 +55,7 @@ def blocked(trial: Trial) -> str:
             case LifeStarted() if began is not None:
                 began.append(event.life)
             case LifeContinued():
-                if began and all(ends[life].ending == "died" for life in began):
+                if began and all(life in died for life in began):
                     return _BLOCKED
                 began = None
     return ""
@@ -106,6 +105,7 @@ class _Strays:
 
     def of(self, trial: Trial) -> Iterator[Stray]:
         paused: dict[int, int] = {}
+        heard = heard_from_store(trial)
         for event in trial.history:
             match event:
                 case FaultFired():
@@ -117,21 +117,39 @@ class _Strays:
                     self.held.see(event)
                     if event.life in self.unaware:
                         yield Stray(event, self.unaware[event.life])
-                case _ if _tells(event):
+                case Asked() | Crossed() if _tells(event, heard):
                     self.unaware.pop(event.life, None)
 
     def _held(self, fired: FaultFired) -> Iterator[Stray]:
         fault = Fault.parse(fired.fault)
-        held = self.held.by(fired.life, fault)
+        held = self.held.by(fired)
         if fault.kind in _HOLDS and fault.at.edge == Edge.BEFORE and held is not None:
             yield Stray(held, fired.seq)
 
 
-def _tells(event: Event) -> bool:
+def _tells(event: Asked | Crossed, heard: frozenset[int]) -> bool:
     """Whether a life has had to do with its store, or with the model.
 
     Whoever asks the model without a look at its store does not want to know.
     """
-    if isinstance(event, Crossed):
-        return event.at.operation.service in STORES
-    return isinstance(event, Asked)
+    return isinstance(event, Asked) or event.seq in heard
+
+
+def heard_from_store(trial: Trial) -> frozenset[int]:
+    """The crossings, by ``seq``, with which a life has had to do with its store.
+
+    A request tells it nothing before it is answered, and one may be on its way while
+    another thread of the agent goes on. What has changed nothing in a store may have no
+    ``after`` (see `Gate.has_applied`): of that the request counts.
+    """
+    heard: set[int] = set()
+    later: dict[tuple[int, Operation, int], Edge] = {}
+    for crossed in reversed(tuple(trial.of(Crossed))):
+        at = crossed.at
+        if at.operation.service in STORES:
+            message = crossed.life, at.operation, at.nth
+            is_answered_later = later.get(message, Edge.BEFORE) != Edge.BEFORE
+            if at.edge != Edge.BEFORE or not is_answered_later:
+                heard.add(crossed.seq)
+            later[message] = at.edge
+    return frozenset(heard)

@@ -6,12 +6,14 @@ that the agent's command `inspect` prints.
 """
 
 import re
-from collections.abc import Iterator
+from collections.abc import Hashable, Iterator, Mapping
 
 from chaoskit.checks.case import Case
 from chaoskit.checks.pairs import unpaired
-from chaoskit.checks.script import asked_turns
+from chaoskit.checks.script import Script, asked_turns, name_of
+from chaoskit.model.calls import identity
 from chaoskit.model.history import Asked, Inspected
+from chaoskit.model.scenario import AskTurn, Scenario, WaitTurn
 from chaoskit.model.trial import Trial
 from chaoskit.model.verdict import Finding
 
@@ -61,12 +63,47 @@ def _mixed_up(case: Case) -> Iterator[Finding]:
     owners: dict[str, list[str]] = {}
     for call, text in case.golden.results.items():
         owners.setdefault(text, []).append(call)
+    kinds, told = _kinds(case.scenario), set[tuple[str, str]]()
     for asked in asked_turns(case.trial.history):
         for call, text in asked.results.items():
             others = owners.get(case.without_run(text), [call])
-            if call in case.golden.results and call not in others:
+            if call not in case.golden.results or call in others:
+                continue
+            if not any(
+                _may_be_told(call, other, kinds, told=(other, text) in told)
+                for other in others
+            ):
                 yield _not_its_own(case, asked, call, others[0])
                 return
+        told |= {*asked.results.items()}
+
+
+def _may_be_told(
+    call: str, other: str, kinds: Mapping[str, Hashable], *, told: bool
+) -> bool:
+    """Whether a call may rightly have the result that another has without a fault.
+
+    The waits of a script may each take as long as another does usually, and what gates
+    are told is judged by `human`. Equal calls have receipts in the order in which they
+    were made; but what one was told of an earlier turn is not the next one's result.
+    """
+    if kinds.get(call) is None or kinds.get(call) != kinds.get(other):
+        return False
+    is_later = int(call.partition(".")[0]) > int(other.partition(".")[0])
+    is_tool = isinstance(kinds[call], tuple)
+    return not (is_tool and told and is_later)
+
+
+def _kinds(scenario: Scenario) -> dict[str, Hashable]:
+    """What each call looks like from outside, by its name."""
+    groups = Script(scenario).groups
+    found: dict[str, Hashable] = {
+        name_of(call): groups[identity(call)].identity for call in scenario.calls()
+    }
+    for turn, said in enumerate(scenario.llm.script):
+        if isinstance(said, AskTurn | WaitTurn):
+            found[f"{turn}.0"] = type(said)
+    return found
 
 
 def _not_its_own(case: Case, asked: Asked, call: str, other: str) -> Finding:
@@ -85,7 +122,8 @@ def _not_its_own(case: Case, asked: Asked, call: str, other: str) -> Finding:
 
 def _stored(trial: Trial) -> Iterator[Finding]:
     for seen in trial.of(Inspected):
-        problem = unpaired(seen.transcript)
+        is_over = seen.when == "end" and trial.ended.outcome == "done"
+        problem = unpaired(seen.transcript, is_over=is_over)
         if problem and not seen.problem:
             yield Finding(
                 PROMISE,

@@ -2,19 +2,20 @@
 
 Its time counts from when it was first asked for. This is the one judgement that rests
 on times, so it is made where a slow machine cannot turn it, and not at all where a
-fault made the agent's clock jump.
+fault made the agent's clock jump. A timer that its store forgot has to be set anew.
 """
 
 from collections.abc import Iterator
 
+from chaoskit.checks.losses import Losses
 from chaoskit.checks.script import asked_turns
 from chaoskit.model.faults import FaultKind
-from chaoskit.model.history import FaultFired, LifeEnded, LifeStarted
+from chaoskit.model.history import Asked, FaultFired, LifeEnded, LifeStarted
 from chaoskit.model.scenario import Scenario, WaitTurn
 from chaoskit.model.schedule import Fault
 from chaoskit.model.trial import Trial
 from chaoskit.model.verdict import Finding
-from chaoskit.model.waiting import open_turn
+from chaoskit.model.waiting import open_turns
 
 # Between two clocks of one machine, one of which may be slewed meanwhile.
 _EARLY_SECONDS_MAX = 0.02
@@ -22,13 +23,13 @@ _EARLY_SECONDS_MAX = 0.02
 _LATE_SECONDS_MAX = 1.0
 
 
-def waits(trial: Trial, scenario: Scenario) -> Iterator[Finding]:
+def waits(trial: Trial, scenario: Scenario, losses: Losses) -> Iterator[Finding]:
     """Judge every wait of one trial."""
     script = scenario.llm.script
     due = {n: t.wait for n, t in enumerate(script) if isinstance(t, WaitTurn)}
     if due and not _clock_jumped(trial):
         yield from _early(trial, due)
-        yield from _begun_anew(trial, scenario, due)
+        yield from _begun_anew(trial, scenario, losses, due)
 
 
 def _clock_jumped(trial: Trial) -> bool:
@@ -50,7 +51,7 @@ def _early(trial: Trial, due: dict[int, float]) -> Iterator[Finding]:
 
 
 def _begun_anew(
-    trial: Trial, scenario: Scenario, due: dict[int, float]
+    trial: Trial, scenario: Scenario, losses: Losses, due: dict[int, float]
 ) -> Iterator[Finding]:
     """A life that began when the wait's time was over, and parked for it again.
 
@@ -58,15 +59,17 @@ def _begun_anew(
     then the agent had to know when to go on.
     """
     began = {start.life: start.t for start in trial.of(LifeStarted)}
-    last_told = {e.life: e.turn for e in asked_turns(trial.history)}
-    told: dict[int, float] = {}
-    for end in trial.of(LifeEnded):
-        turn = open_turn(trial.history[: end.seq], scenario.llm.script)
-        if turn is None or turn not in due:
+    newest = {asked.life: asked for asked in asked_turns(trial.history)}
+    told: dict[int, tuple[Asked, float]] = {}
+    for end, turn in open_turns(trial.history, scenario.llm.script):
+        if not isinstance(end, LifeEnded) or turn is None or turn not in due:
             continue
-        if last_told.get(end.life) == turn:
-            told[turn] = end.t
-        late = began.get(end.life, 0.0) - told.get(turn, end.t) - due[turn]
+        last = newest.get(end.life)
+        if last is not None and last.turn == turn:
+            told[turn] = last, end.t
+        if turn not in told or losses.between(told[turn][0].seq, end.seq):
+            continue
+        late = began.get(end.life, 0.0) - told[turn][1] - due[turn]
         if end.ending == "parked" and late > _LATE_SECONDS_MAX:
             message = (
                 f"was begun anew: life {end.life}, started {late:.2f} s after it was "

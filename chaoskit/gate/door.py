@@ -412,7 +412,14 @@ class Gate:
         if kind in _DONE_TO_A_HOST:
             assert host is not None, f"{crossing.operation} has no host for {kind}"
             idle = not await host.suffer(fault, crossing)
-        self.record(FaultFired(life=crossing.life, fault=str(fault), idle=idle))
+        self.record(
+            FaultFired(
+                life=crossing.life,
+                fault=str(fault),
+                idle=idle,
+                message=crossing.message,
+            )
+        )
         if fault.ends_its_life and kind is not FaultKind.KILL_ONE:
             await self._end(crossing.life, "fault")
         if kind in _DONE_TO_THE_AGENT:

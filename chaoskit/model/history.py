@@ -139,12 +139,14 @@ class FaultFired(_Event):
     """A scheduled fault struck, at its address.
 
     ``idle``: it found nothing to do there, as an `expire` of a key that is not there,
-    and so puts nothing to the test.
+    and so puts nothing to the test. ``message`` is the one that was held: of a call of
+    a tool the number that its delivery has.
     """
 
     kind: Literal["fault"] = "fault"
     fault: str
     idle: bool = False
+    message: int | None = None
 
 
 class Asked(_Event):
@@ -156,7 +158,8 @@ class Asked(_Event):
     trial has told the model in the same words; ``contents`` are the texts of its
     messages that no earlier request of the trial held. ``problem`` is why it was
     refused, and then it has told nothing. ``past_end``: the script was already over.
-    ``place`` is its address, but for the edge.
+    ``place`` is its address, but for the edge. ``whole``: after so many pieces of the
+    reply all was said, and why it ended; None where that is not before the last one.
     """
 
     kind: Literal["asked"] = "asked"
@@ -168,6 +171,7 @@ class Asked(_Event):
     contents: tuple[str, ...] = ()
     problem: str | None = None
     past_end: bool = False
+    whole: int | None = None
     prompt_tokens: int = 0
     completion_tokens: int = 0
 

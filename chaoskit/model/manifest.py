@@ -8,7 +8,7 @@ from pydantic import AfterValidator, Field, model_validator
 
 from chaoskit.model.commands import AnswerCommand, Command, FilledText
 from chaoskit.model.commands import fill as fill
-from chaoskit.model.errors import Flaw
+from chaoskit.model.errors import Flaw, printable
 from chaoskit.model.fields import Frozen, Shaped, Text, Whole, flaw
 
 WORLD_VARIABLES = ("OPENAI_BASE_URL", "OPENAI_API_KEY", "REDIS_URL", "DATABASE_URL")
@@ -70,6 +70,12 @@ class Capability(StrEnum):
     WORKER = "worker"
 
 
+def _in_a_line(name: str) -> str:
+    if name.isprintable():
+        return name
+    raise flaw("a name in one line of characters that can be seen", printable(name))
+
+
 def _not_of_the_world(name: str) -> str:
     if name not in WORLD_VARIABLES and not name.startswith(WORLD_PREFIX):
         return name
@@ -79,6 +85,7 @@ def _not_of_the_world(name: str) -> str:
 _WORD = "[A-Za-z_][A-Za-z0-9_]*"
 _MODULE = rf"{_WORD}(?:\.{_WORD})*"
 
+Name = Annotated[Text, AfterValidator(_in_a_line)]
 ExitCode = Annotated[Whole, Field(ge=0, le=255)]
 VariableName = Annotated[
     Text,
@@ -188,9 +195,9 @@ class Process(Frozen):
 class Manifest(Frozen):
     """An agent as chaoskit sees it: commands, exit codes and promises."""
 
-    name: Text
+    name: Name
     """What the agent is called."""
-    version: Text | None = None
+    version: Name | None = None
     """Goes on the certificate."""
     launch: Launch
     """How a life comes to be: process, fork or docker."""

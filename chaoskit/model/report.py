@@ -76,7 +76,8 @@ class Report:
     ``wrecks`` counts the different worlds that kills left behind; ``states`` and
     ``depth`` are the closure's, ``endless`` says why it did not end (a doubt);
     ``volatile`` are the fields that were found to differ between any two runs, and so
-    make no world a different one. ``tokens_repaid`` is what replies cost that were lost
+    make no world a different one, ``volatile_listed`` those of which the scenario says
+    so. ``tokens_repaid`` is what replies cost that were lost
     on their way. ``overrides`` are the words of the command line that took the place of
     what the scenario says; ``judged`` the requirements that every trial was judged by.
     """
@@ -103,6 +104,7 @@ class Report:
     notes: tuple[str, ...] = ()
     periodic: tuple[str, ...] = ()
     volatile: tuple[str, ...] = ()
+    volatile_listed: tuple[str, ...] = ()
     out: str = ""
     overrides: tuple[str, ...] = ()
     judged: tuple[str, ...] = ()

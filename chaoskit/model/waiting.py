@@ -1,7 +1,7 @@
 """What a parked run waits for: an open human gate, or a wait that is not over."""
 
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 
 from chaoskit.model.address import Address, Edge
@@ -21,6 +21,16 @@ def open_turn(history: Sequence[Event], script: Sequence[Turn]) -> int | None:
     for event in history:
         gates.take(event)
     return gates.open
+
+
+def open_turns(
+    history: Sequence[Event], script: Sequence[Turn]
+) -> Iterator[tuple[Event, int | None]]:
+    """Each event of a history, with the turn that was open just before it."""
+    gates = _Gates(script)
+    for event in history:
+        yield event, gates.open
+        gates.take(event)
 
 
 @dataclass

@@ -11,6 +11,7 @@ from dataclasses import dataclass
 
 from pydantic import JsonValue
 
+from chaoskit.model.calls import canonical
 from chaoskit.model.scenario import Call, Scenario, ToolClass, Via
 from chaoskit.wire.json_text import as_text
 
@@ -49,8 +50,11 @@ class Ledger:
     def __init__(self, scenario: Scenario) -> None:
         self.tools = scenario.tools
         self._first: dict[str, str | None] = {}
+        self._plain: dict[str, str] = {}
         for call in forms(scenario):
             self._first.setdefault(call.tool, next(iter(call.args), None))
+            name = self._name(call.tool, call.args)
+            self._plain.setdefault(name, canonical(call.args))
         self.effects: tuple[Effect, ...] = ()
 
     def key(self, tool: str, args: Args) -> str | None:
@@ -120,10 +124,20 @@ class Ledger:
         return [effect for effect in self.effects if effect.tool == tool]
 
     def _receipt(self, tool: str, args: Args) -> str:
-        key = self.key(tool, args)
-        name = tool if key is None else f"{tool}[{key}]"
-        before = [e for e in self._of(tool) if self.key(tool, e.args) == key]
+        """What an effect of this call is known by.
+
+        Only equal calls are counted: of two others, made side by side, either may come
+        first, and each has its receipt all the same.
+        """
+        name, text = self._name(tool, args), canonical(args)
+        if self._plain.get(name, text) != text:
+            name = f"{name}~{_digest(text)}"
+        before = [e for e in self._of(tool) if canonical(e.args) == text]
         return f"{name}#{len(before) + 1}"
+
+    def _name(self, tool: str, args: Args) -> str:
+        key = self.key(tool, args)
+        return tool if key is None else f"{tool}[{key}]"
 
     def _answer(self, tool: str, default: JsonValue) -> JsonValue:
         scripted = self.tools[tool].result if tool in self.tools else None
@@ -154,4 +168,8 @@ def shortened(text: str) -> str:
     """A text that is short enough for an address, and still its own."""
     if len(text) <= NAME_LENGTH_MAX:
         return text
-    return f"{text[:_KEPT]}~{hashlib.sha256(text.encode()).hexdigest()[:8]}"
+    return f"{text[:_KEPT]}~{_digest(text)}"
+
+
+def _digest(text: str) -> str:
+    return hashlib.sha256(text.encode()).hexdigest()[:8]

@@ -113,10 +113,12 @@ async def test_kill_is_a_sigkill_and_every_awaiter_hears_of_it(
 async def test_a_death_by_its_own_fault_is_told_from_an_exit(
     launching: Launching, agent: Any, stage: Any
 ) -> None:
-    """The engine says 139 for both."""
-    crash = "import ctypes; tell(0); os.read(0, 1); ctypes.string_at(0)"
+    """The engine says 139 for both; it crashes once it is held."""
+    crash = "import ctypes; signal.signal(signal.SIGUSR1, lambda *_: ctypes.string_at(0))"
     async with launching() as launcher:
-        life = await launcher.start(agent(crash))
+        life = await launcher.start(agent(f"{crash}; tell(0); stay()"))
+        await stage.hear()
+        await life.signal(signal.SIGUSR1)
         assert await life.wait() == Exit(code=None, signal=signal.SIGSEGV, orphans=0)
 
 

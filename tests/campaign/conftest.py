@@ -40,16 +40,20 @@ class Result:
 def write_scenario(tmp_path: Path) -> Callable[..., Path]:
     """Write a scenario for the toy agent with these flags; returns its path."""
 
-    def write(*flags: str, launch: str = "process", **changes: Any) -> Path:
-        command = ["{python}", str(TOY), "{run}", "{goal}", *flags]
+    def write(*flags: str, launch: str = "fork", **changes: Any) -> Path:
+        shutil.copy(TOY, tmp_path)
+        command = ["{python}", "toy_agent.py", "{run}", "{goal}", *flags]
         manifest = {
             "name": "toy",
             "launch": launch,
+            "fork": {"preload": ["http.client", "uuid"], "call": "toy_agent:main"},
             "start": command,
             "answer": [*command, "answer={answer}"],
             "store": "redis",
             "contract": {"effects": "exactly-once"},
         }
+        if launch != "fork":
+            del manifest["fork"]
         scenario = {
             "name": "toy",
             "agent": "agent.yaml",
@@ -91,7 +95,7 @@ def write_fleet(tmp_path: Path) -> Callable[..., Path]:
             "contract": {"effects": "exactly-once"},
         }
         if launch == "fork":
-            manifest["fork"] = {"preload": ["json"], "call": "toy_fleet:main"}
+            manifest["fork"] = {"preload": ["http.client"], "call": "toy_fleet:main"}
         scenario = {
             "name": "fleet",
             "agent": "agent.yaml",
@@ -111,11 +115,15 @@ def write_fleet(tmp_path: Path) -> Callable[..., Path]:
 
 @pytest.fixture
 def chaoskit(tmp_path: Path) -> Callable[..., Result]:
-    """Run the program as a user would; returns what it left."""
+    """Run the program as a user would; returns what it left.
+
+    With one worker, unless `--jobs` is said: the tests themselves run side by side.
+    """
 
     def call(verb: str, path: Path, *words: str) -> Result:
         out = tmp_path / "out"
         command = [sys.executable, "-m", "chaoskit", verb, str(path), *words]
+        command += [] if "--jobs" in words else ["--jobs", "1"]
         command += ["--out", str(out)]
         done = subprocess.run(command, capture_output=True, text=True, timeout=300)
         report = out / "report.json"

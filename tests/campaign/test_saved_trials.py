@@ -23,6 +23,7 @@ from chaoskit.model.verdict import Verdict
 SCENARIOS = Path(__file__).parents[2] / "scenarios"
 CODES = {0: Verdict.PASS, 1: Verdict.FAIL, 3: Verdict.INCONCLUSIVE}
 
+FORKED = ("--agent", "../reference_agent/agent_fork.yaml")
 CAMPAIGNS = {
     "published note after": (
         *("published_note_after", "--agent", "published/note_after_run_fork.yaml"),
@@ -31,8 +32,8 @@ CAMPAIGNS = {
         *("published_check_act_mark", "--agent", "published/check_act_mark_fork.yaml"),
         *("--trials", "16"),
     ),
-    "the reference agent": ("book_flight", "--trials", "6"),
-    "a gate": ("approve_payment", "--trials", "8"),
+    "the reference agent": ("book_flight", *FORKED, "--trials", "6"),
+    "a gate": ("approve_payment", *FORKED, "--trials", "8"),
     "mail": ("send_mail_smtp", "--trials", "8"),
     "postgres": ("kept", "--agent", "kept/postgres.yaml", "--trials", "12"),
     "closure": ("kept", "--strategy", "closure", "--trials", "40"),
@@ -41,7 +42,8 @@ CAMPAIGNS = {
         *("--trials", "20"),
     ),
     "other faults": (
-        *("book_flight", "--fault", "pause", "--fault", "error(429)", "--trials", "6"),
+        *("book_flight", *FORKED, "--trials", "6"),
+        *("--fault", "pause", "--fault", "error(429)"),
     ),
 }
 

@@ -5,9 +5,12 @@ import re
 import pytest
 
 
-def test_a_correct_agent_passes_and_every_edge_was_hit(write_scenario, chaoskit):
+@pytest.mark.parametrize("launch", ["process", "fork"])
+def test_a_correct_agent_passes_and_every_edge_was_hit(
+    write_scenario, chaoskit, launch
+):
     """Pass means: a kill was real at both edges of every crossing."""
-    result = chaoskit("run", write_scenario())
+    result = chaoskit("run", write_scenario(launch=launch), "--jobs", "2")
     assert result.code == 0, result.stdout + result.stderr
     crossings = result.report["crossings"]
     assert crossings["missed"] == 0
@@ -91,6 +94,16 @@ def test_a_heartbeat_among_the_checkpoints_earns_no_green_light(
     closure = chaoskit("run", path, "--strategy", "closure")
     assert closure.code == 0, closure.stdout
     assert not [path for path in closure.report["volatile"] if "cursor" in path]
+
+
+def test_no_list_of_fields_makes_such_a_heartbeat_harmless(write_scenario, chaoskit):
+    """That a field means nothing is said of closures; a sweep strikes as before."""
+    path = write_scenario("beats-among-saves", volatile=["redis:*"])
+    sweep = chaoskit("run", path)
+    assert sweep.code == 3, sweep.stdout
+    assert sweep.report["volatile_listed"] == ["redis:*"]
+    told = " ".join(sweep.report["doubts"])
+    assert "cannot be told apart" in told or "never fired" in told
 
 
 def test_an_agent_without_effects_is_inconclusive(write_scenario, chaoskit):

@@ -32,10 +32,12 @@ def test_an_agent_that_saves_what_it_was_told_passes(
 def test_an_agent_that_acts_before_it_saves_is_found_by_choice_alone(
     write_scenario, chaoskit
 ):
-    """Its keys save it as long as the model repeats itself."""
-    codes = {}
+    """Its keys save it as long as the model repeats itself; only the bill is wrong."""
+    codes, judged = {}, ["effects", "progress", "transcript"]
     for wobble in ("none", "choice"):
-        path = write_scenario("acts-unsaved", llm=_llm(wobble), tools=TOOLS)
+        path = write_scenario(
+            "acts-unsaved", llm=_llm(wobble), tools=TOOLS, promises=judged
+        )
         result = chaoskit("run", path)
         codes[wobble] = result.code
     assert codes == {"none": 0, "choice": 1}, result.stdout

@@ -16,10 +16,7 @@ import time
 import urllib.parse
 import uuid
 
-RUN, GOAL, *FLAGS = sys.argv[1:]
-ANSWERS = [flag.removeprefix("answer=") for flag in FLAGS if flag.startswith("answer=")]
 PARKED = 75
-STATE_KEY = f"toy:{RUN}"
 # Saves what is newer than what is there.
 SAVE = """
 local saved = redis.call('GET', KEYS[1])
@@ -253,5 +250,15 @@ def misbehave():
         raise SystemExit(0)
 
 
-misbehave()
-Agent().run()
+def main():
+    """One life; its words are not there yet when a warm parent imports this."""
+    global RUN, GOAL, FLAGS, ANSWERS, STATE_KEY
+    RUN, GOAL, *FLAGS = sys.argv[1:]
+    ANSWERS = [f.removeprefix("answer=") for f in FLAGS if f.startswith("answer=")]
+    STATE_KEY = f"toy:{RUN}"
+    misbehave()
+    Agent().run()
+
+
+if __name__ == "__main__":
+    main()

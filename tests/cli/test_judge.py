@@ -106,6 +106,56 @@ def test_a_finding_that_is_new_fails_a_campaign_that_had_passed(judge, out):
     assert "verdict    was pass, is fail" in said
 
 
+def rewrite(out, **changes):
+    """The report as somebody has edited it."""
+    report = json.loads((out / "report.json").read_text())
+    (out / "report.json").write_text(json.dumps(report | changes))
+
+
+NOT_AGAIN = (
+    "effects/once-across-kill was broken at a time limit, and running the scenario "
+    "once more did not show it again"
+)
+
+
+def test_a_report_that_does_not_tell_of_a_finding_takes_none_away(judge, out):
+    """The trials show it, whatever the report was made to say."""
+    rewrite(out, verdict="pass", findings=[], doubts=[])
+    code, said, _ = judge(out)
+    assert code == 1
+    assert "1. effects/once-across-kill" in said
+
+
+def test_a_finding_for_which_a_doubt_stands_is_left_out_again(judge, out):
+    """As where the campaign could not show it a second time: that is no pass."""
+    rewrite(out, verdict="inconclusive", findings=[], doubts=[NOT_AGAIN])
+    code, said, _ = judge(out)
+    assert code == 3
+    assert "did not show it again" in said
+    rewrite(out, doubts=[NOT_AGAIN.replace("once-across", "none-lost")])
+    assert judge(out)[0] == 1
+
+
+def test_what_only_a_second_run_shows_is_a_doubt(judge, out):
+    """The campaign looked for something else there; a pass it is not."""
+    (out / TRIAL).rename(out / "trials" / "confirm-0003")
+    edit(out / "trials/confirm-0003/trial.json", '"0003"', '"confirm-0003"')
+    rewrite(out, verdict="pass", findings=[], doubts=[])
+    code, said, _ = judge(out)
+    assert code == 3
+    assert "trial confirm-0003 shows effects/once-across-kill" in said
+
+
+def test_a_trial_s_own_doubt_stays_whatever_the_report_says(judge, out):
+    place = out / "trials" / "baseline-1"
+    edit(
+        place / "trial.json", '"unfired": []', '"unfired": ["kill@0:llm.chat#9:after"]'
+    )
+    doubts = '"doubts": ["kill@0:llm.chat#9:after was scheduled and never fired"]'
+    edit(place / "verdict.json", '"doubts": []', doubts)
+    assert judge(out, "--promise", "progress")[0] == 3
+
+
 def test_doubts_of_the_campaign_itself_stay(judge, out):
     report = json.loads((out / "report.json").read_text())
     report |= {"doubts": ["the search was short"], "findings": []}

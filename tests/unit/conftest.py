@@ -290,6 +290,34 @@ def make_scenario() -> Callable[..., Scenario]:
     return make
 
 
+class _Counted(tuple[Event, ...]):
+    """A history that counts how often it is read, in whole or in part."""
+
+    __slots__ = ()
+    times = 0
+
+    def __iter__(self) -> Any:
+        _Counted.times += 1
+        return super().__iter__()
+
+    def __getitem__(self, place: Any) -> Any:
+        _Counted.times += isinstance(place, slice)
+        return super().__getitem__(place)
+
+
+@pytest.fixture(scope="session")
+def readings() -> Callable[..., int]:
+    """How often a function of a trial reads the history of a story."""
+
+    def count(judge: Callable[[Trial], Any], story: Story) -> int:
+        trial = story.trial()
+        _Counted.times = 0
+        judge(replace(trial, history=_Counted(trial.history)))
+        return _Counted.times
+
+    return count
+
+
 @pytest.fixture(scope="session")
 def make_manifest() -> Callable[..., Manifest]:
     """A manifest with a guarantee; the rest goes into its contract, or is its `log`."""

@@ -86,3 +86,11 @@ def test_nor_where_the_model_was_never_told(told, told_of_the_call):
     story = told().ask(0).call("pay", "k", **PAY)
     story.struck(FaultKind.ERROR, Edge.BEFORE, "500")
     assert told_of_the_call(story) == ["answer/same"]
+
+
+def test_nor_where_another_call_s_result_is_new_in_each_run(told, told_of_the_call):
+    """With a time in it, and the run's id."""
+    story = told().ask(0).call("pay", "k", **PAY)
+    story.struck(FaultKind.REFUSE, Edge.BEFORE).call("pay", "k", **PAY)
+    story.ask(1, "0.1", results={"0.1": "run-0a1b2c3d at 17:03"})
+    assert told_of_the_call(story, "paid 1.00") == ["answer/same"]

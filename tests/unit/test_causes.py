@@ -12,7 +12,8 @@ from chaoskit.model.faults import FaultKind
 from chaoskit.model.verdict import Finding
 
 PAY, PAY_2 = {"order": "o-1"}, {"order": "o-2"}
-GOLDEN = Golden("Done.", 1, {"0.0": "paid the first", "0.1": "paid the second"})
+RESULTS = {"0.0": "paid the first", "0.1": "paid the second", "1.0": "answer 1"}
+GOLDEN = Golden("Done.", 1, RESULTS)
 USER = {"role": "user", "content": "Pay"}
 CALLS = {"role": "assistant", "tool_calls": [{"id": "a"}]}
 RESULT = {"role": "tool", "tool_call_id": "a", "content": "paid"}
@@ -37,6 +38,24 @@ def another_key_for_what_was_over(story):
     story.ask(0).call("pay", "k-1", **PAY).ask(1, "0.0").killed()
     story.resume().deliver("pay", "k-2", **PAY).killed()
     return story.resume().ask(1, "0.0").done()
+
+
+def asked_again_under_another_key(story):
+    """As where the model's own id of the call is the key."""
+    story.ask(0).deliver("pay", "call_a", **PAY).killed().resume()
+    return story.ask(0).call("pay", "call_b", **PAY).ask(1, "0.0").done()
+
+
+def told_a_result_at_a_gate(story):
+    story.ask(0).call("pay", "k", **PAY).ask(1, "0.0").end("parked", code=75)
+    story.start("answer", "answer 1")
+    return story.ask(2, "0.0", "1.0", results={"1.0": "paid the first"}).done()
+
+
+def went_on_behind_an_open_call(story):
+    story.ask(0).call("pay", "k", **PAY).killed()
+    story.inspected("death", 1, transcript=[USER, CALLS, USER])
+    return story.resume().ask(1, problem="a call has no result").fails()
 
 
 def one_key_for_two(story):
@@ -162,7 +181,12 @@ LINKS = {
     ("effects/once-across-kill", "cost/not-asked-again"): went_back,
     ("effects/stable-key", "progress/not-again"): another_key_for_what_was_over,
     ("effects/stable-key", "effects/distinct-key"): one_key_for_two,
+    ("effects/stable-key", "cost/not-asked-again"): asked_again_under_another_key,
     ("transcript/right-result", "effects/distinct-key"): one_key_for_two,
+    ("transcript/right-result", "human/own-answer"): told_a_result_at_a_gate,
+    ("transcript/valid-request", "transcript/stored-pairs"): (
+        went_on_behind_an_open_call
+    ),
     ("cost/not-asked-again", "human/asked-once"): asked_a_person_twice,
     ("cost/not-asked-again", "loud/unreadable-kept"): took_a_torn_file_for_none,
     ("cost/not-asked-again", "store/newest"): read_an_older_one,
@@ -205,6 +229,7 @@ LINKS = {
 TURNS = {
     one_key_for_two: TWO,
     asked_a_person_twice: GATE,
+    told_a_result_at_a_gate: GATE,
     waits_anew_for_ever: WAIT,
 }
 

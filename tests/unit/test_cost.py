@@ -77,6 +77,54 @@ def test_nor_does_it_excuse_those_that_came(told, judged):
     assert judged(story.ask(0).ask(1, "0.0").done()) == [AGAIN]
 
 
+@pytest.fixture
+def judged_in_a_loop(make_scenario, make_manifest):
+    def judge(story, turns=2):
+        scenario = make_scenario(*[[("pay", PAY)]] * turns, tools={"pay": "keyed"})
+        found = check(Case(story.trial(), scenario, make_manifest()))
+        return [(each.requirement, each.subject) for each in found]
+
+    return judge
+
+
+def test_a_call_that_is_made_again_later_is_the_first_until_then(
+    told, judged_in_a_loop
+):
+    story = told().ask(0).deliver("pay", "k", **PAY).killed().resume().ask(0)
+    story.call("pay", "k", **PAY).ask(1, "0.0").call("pay", "k2", **PAY)
+    assert judged_in_a_loop(story.ask(2, "0.0", "1.0").done()) == [AGAIN]
+
+
+def test_after_that_it_may_be_either(told, judged_in_a_loop):
+    """The first one, sent again, does not show that the second reply came."""
+    story = told().ask(0).call("pay", "k", **PAY).ask(1, "0.0").killed().resume()
+    story.call("pay", "k", first=False, **PAY).ask(1, "0.0").call("pay", "k2", **PAY)
+    assert judged_in_a_loop(story.ask(2, "0.0", "1.0").done()) == []
+
+
+def test_so_it_may_where_the_store_has_forgotten_the_second(told, judged_in_a_loop):
+    """A life that was there before goes on from what it knew."""
+    story = told().ask(0).call("pay", "k", **PAY).ask(1, "0.0").cross(*WRITE)
+    story.struck(FaultKind.ROLLBACK, Edge.AFTER, "9").killed().resume().ask(0)
+    story.call("pay", "k2", **PAY).ask(0).call("pay", "k", first=False, **PAY)
+    assert judged_in_a_loop(story.ask(1, "0.0").done()) == []
+
+
+WRITE = ("redis", "set", "x")
+
+
+def test_a_request_to_the_store_tells_nothing_before_its_answer(told, judged):
+    """A heartbeat of another thread is on its way meanwhile."""
+    for answered, found in ((False, []), (True, [AGAIN])):
+        story = told().cross(*WRITE).struck(FaultKind.PAUSE).resume()
+        story.ask(0).call("pay", "k", **PAY).ask(1, "0.0").end("done").continued(0)
+        story.cross(*WRITE, after=answered)
+        beat = story.last
+        story.ask(0)
+        story.last = beat
+        assert judged(story if answered else story.reply()) == found
+
+
 def test_one_that_wobbles_is_not_asked_for_again_either(
     told, make_scenario, make_manifest
 ):

@@ -309,6 +309,25 @@ def test_what_nobody_asked_for_is_told_once(told, judged):
     assert requirements(found) == ["effects/only-what-was-asked"]
 
 
+@pytest.mark.parametrize("turn", [{"ask": "Pay?"}, [("find", {"to": "A"})]])
+def test_what_nobody_had_asked_for_yet_is_found(told, judged, turn):
+    """Sent on a guess; or past a gate that nobody has opened."""
+    turns, tools = (turn, [("pay", PAY)]), {"find": "read", "pay": "keyed"}
+    story = told().ask(0).call("pay", "k", **PAY)
+    sent = story.seq - 3
+    story.ask(1, "0.0").call("pay", "k", first=False, **PAY).ask(2, "0.0", "1.0")
+    (found,) = judged(story.done(), *turns, tools=tools)
+    assert found.requirement == "effects/only-what-was-asked"
+    assert (found.subject, found.events) == (PAY_SPOKEN, (sent,))
+    assert "before the model had asked for it" in found.message
+
+
+def test_a_request_that_was_refused_has_asked_for_nothing(told, judged):
+    story = told().ask(0, problem="refused").call("pay", "k", **PAY).ask(0)
+    found = judged(story.call("pay", "k", first=False, **PAY).ask(1, "0.0").done())
+    assert requirements(found) == ["effects/only-what-was-asked"]
+
+
 def test_changed_arguments_under_the_same_key_are_one_cause(told, judged):
     story = told().ask(0).call("pay", "k", **PAY).killed().resume()
     story.call("pay", "k", first=False, **PAY, attempt=2).ask(1, "0.0").done()
@@ -360,3 +379,18 @@ def test_parallel_calls_of_one_tool_are_placed_each_at_its_own_crossing(told, ju
     (found,) = judged(story, *TWO)
     assert "0:tools.pay[o-2]#1:after" in found.message
     assert "o-1" not in found.message
+
+
+def test_more_calls_are_no_more_readings(told, make_scenario, make_manifest, readings):
+    """Read for each call anew, a long trial takes seconds."""
+    scenario = make_scenario([("pay", PAY)], tools={"pay": "keyed"})
+
+    def judge(trial):
+        return list(check(Case(trial, scenario, make_manifest())))
+
+    few, many = told().ask(0), told().ask(0)
+    for story, lives in ((few, 3), (many, 30)):
+        for _ in range(lives):
+            story.call("pay", "k", first=story.life == 0, **PAY).killed().resume()
+        story.ask(1, "0.0").done()
+    assert readings(judge, few) == readings(judge, many)

@@ -117,6 +117,47 @@ def test_a_start_is_closed_by_the_process_that_logged_it(fleet, judged):
     assert found.requirement == "log/starts-are-closed"
 
 
+def test_or_by_the_one_that_goes_on_with_the_run(fleet, judged):
+    """The first parked; the second resumed, and ended it. No fault is needed."""
+    crew = fleet()
+    crew.by(0).log("run.start").log("tool.start", 1).ask(0)
+    crew.by(1).log("run.resume", 1).log("run.end", 2)
+    crew.ends(0).ends(1)
+    assert judged(log.check, crew.over()) == []
+
+
+def test_or_by_one_that_does_the_same_later(fleet, judged):
+    for more in (("tool.start", "tool.end"), ("tool.end",)):
+        crew = fleet()
+        crew.by(0).log("tool.start", 1)
+        for event in more:
+            crew.by(1).log(event, 1)
+        crew.ends(0).ends(1)
+        assert judged(log.check, crew.over()) == []
+
+
+@pytest.mark.parametrize(("kind", "found"), [(None, 1), (FaultKind.ROLLBACK, 0)])
+def test_one_that_went_before_closes_nothing(fleet, judged, kind, found):
+    """It names an older checkpoint, which it may do later where the store forgot."""
+    crew = fleet()
+    if kind:
+        crew.by(1).cross("redis", "set", "x").struck(kind).cross("redis", "get", "x")
+    crew.by(1).log("run.resume", 1)
+    crew.by(0).log("run.resume", 2).log("tool.start", 2).log("run.end", 3)
+    crew.ends(0).ends(1)
+    broken_by = broken(judged(log.check, crew.over()))
+    assert broken_by == ["log/starts-are-closed"] * found
+
+
+def test_nor_does_a_life_that_had_ended_by_then(fleet, judged):
+    crew = fleet()
+    crew.by(1).log("run.resume", 1)
+    crew.ends(1, "itself", "died").begins(2, "worker.2")
+    crew.by(2).log("tool.start", 1)
+    crew.ends(0).ends(2, process="worker.2")
+    assert broken(judged(log.check, crew.over())) == ["log/starts-are-closed"]
+
+
 @pytest.mark.parametrize(
     ("kind", "answered", "found"),
     [

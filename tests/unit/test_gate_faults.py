@@ -260,3 +260,23 @@ def test_a_service_knows_what_it_has_to_be_ready_for():
     assert not house.gate.expects(FaultKind.RESTART, "redis")
     run(house.send(SET))
     assert not house.gate.expects(FaultKind.ROLLBACK, "redis")
+
+
+def test_a_fault_names_the_message_that_was_held():
+    """Two calls came at once; the newest one still waits for the door."""
+    house = House("drop_reply@0:tools.pay[o-1]#1:after")
+    first, second = (house.gate.arrive(0, PAY) for _ in range(2))
+
+    async def scene():
+        async def apply():
+            return None
+
+        with pytest.raises(Dropped):
+            await house.gate.cross(first, apply)
+        await house.gate.cross(second, apply)
+
+    run(scene())
+    events = house.gate.record.events
+    fired = [event for event in events if isinstance(event, FaultFired)]
+    assert [event.message for event in fired] == [first.message]
+    assert first.message != second.message

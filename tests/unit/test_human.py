@@ -12,10 +12,11 @@ TWICE = "human/asked-once"
 
 @pytest.fixture
 def judged(make_scenario, make_manifest):
-    def judge(story, golden=None, **more):
+    def judge(story, golden=None, manifest=None, **more):
         scenario = make_scenario({"ask": "Pay?"}, {"ask": "Sure?"}, **more)
         golden = Golden(results=golden or {})
-        found = check(Case(story.trial(), scenario, make_manifest(), golden))
+        manifest = manifest or make_manifest()
+        found = check(Case(story.trial(), scenario, manifest, golden))
         return [(each.requirement, each.subject) for each in found]
 
     return judge
@@ -126,7 +127,59 @@ def test_another_gate_s_answer_is_wrong_in_every_run(answered, judged):
     assert judged(story, golden={"0.0": "answer 1"}) == [(OWN, "turn 0")]
 
 
-def test_two_equal_answers_tell_nothing(told, judged):
+def test_another_answer_inside_a_word_is_not_said(told, judged):
+    """`no` in `note`: an agent's own words, the same in every run."""
+    yes, no = '{"approved": true, "note": ""}', '{"approved": false, "note": ""}'
+    story = tell(told().ask(0).end("parked").start("answer", "yes"), 1, "0.0", yes)
+    story = tell(story.end("parked").start("answer", "no"), 2, "1.0", no)
+    golden = {"0.0": yes, "1.0": no}
+    assert judged(story, golden, human=["yes", "no"]) == []
+    story = tell(told().ask(0).end("parked").start("answer", "yes"), 1, "0.0", "no!")
+    assert judged(story, {"0.0": "no!"}, human=["yes", "no"]) == [(OWN, "turn 0")]
+
+
+def test_one_answer_does_not_serve_two_gates_with_equal_ones(told, judged):
+    """But whose of two was used nobody can say."""
     story = told().ask(0).end("parked").start("answer", "yes")
-    story = tell(tell(story, 1, "0.0", "yes"), 2, "1.0", "yes")
+    tell(story, 1, "0.0", "yes")
+    once = tell(story, 2, "1.0", "yes")
+    assert judged(once, human=["yes", "yes"]) == [(OWN, "turn 1")]
+    story = told().ask(0).end("parked").start("answer", "yes")
+    story = tell(story, 1, "0.0", "yes").end("parked").start("answer", "yes")
+    assert judged(tell(story, 2, "1.0", "yes"), human=["yes", "yes"]) == []
+
+
+def test_a_gate_with_an_equal_answer_is_asked_once_too(told, judged):
+    story = told().ask(0).end("parked").start("answer", "yes")
+    tell(story, 1, "0.0", "yes").killed().resume().ask(0).end("parked")
+    story.start("answer", "yes").ask(1, "0.0").end("parked").start("answer", "yes")
+    story = tell(story, 2, "1.0", "yes")
+    assert judged(story, human=["yes", "yes"]) == [(TWICE, "turn 0")]
+
+
+def test_an_equal_answer_that_is_brought_may_be_the_other_gate_s(told, judged):
+    """A life goes back, dies, and the next is started with the second answer again."""
+    story = told().ask(0).end("parked").start("answer", "yes")
+    tell(story, 1, "0.0", "yes").end("parked").start("answer", "yes").ask(0).killed()
+    story = tell(story.start("answer", "yes"), 2, "1.0", "yes")
     assert judged(story, human=["yes", "yes"]) == []
+
+
+@pytest.mark.parametrize("resumes", ["earlier-checkpoint", "start"])
+def test_a_crash_may_take_an_answer_back_where_that_is_declared(
+    answered, judged, make_manifest, resumes
+):
+    story = tell(answered, 1, "0.0", "answer 0").killed().resume().ask(0).end("parked")
+    assert judged(story, manifest=make_manifest(resumes=resumes)) == []
+    assert judged(story) == [(TWICE, "turn 0")]
+
+
+def test_but_not_one_that_the_run_had_parked_after(answered, judged, make_manifest):
+    """Unless it is declared to begin from the start."""
+    story = tell(answered, 1, "0.0", "answer 0").end("parked")
+    story.start("answer", "answer 1").killed_at().resume().ask(0).end("parked")
+    earlier, start = (
+        make_manifest(resumes=resumes) for resumes in ("earlier-checkpoint", "start")
+    )
+    assert judged(story, manifest=earlier) == [(TWICE, "turn 0")]
+    assert judged(story, manifest=start) == []

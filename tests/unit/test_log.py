@@ -2,8 +2,10 @@
 
 import pytest
 
-from chaoskit.checks.case import Case
+from chaoskit.checks.case import Case, Golden
 from chaoskit.checks.log import check, silent
+from chaoskit.model.address import Edge
+from chaoskit.model.faults import FaultKind
 
 LONG = "A secret of 25 characters"
 SHORT = "A secret of 24 character"
@@ -14,14 +16,15 @@ assert (len(LONG), len(SHORT)) == (25, 24)
 def judged(make_scenario, make_manifest):
     """What `log` says of a story."""
 
-    def judge(story, *turns, tools=None, names=None, goal="Do it"):
+    def judge(story, *turns, tools=None, names=None, goal="Do it", results=None):
         scenario = make_scenario(
             *(turns or ([("pay", {})],)),
             tools={"pay": "keyed", **(tools or {})},
             task={"goal": goal},
         )
         manifest = make_manifest(log=names or {})
-        return list(check(Case(story.trial(), scenario, manifest)))
+        golden = Golden(results=results or {})
+        return list(check(Case(story.trial(), scenario, manifest, golden)))
 
     return judge
 
@@ -267,6 +270,30 @@ def test_an_end_before_its_start_closes_nothing(told, judged):
     assert requirements(judged(story.done())) == ["log/starts-are-closed"]
 
 
+END = {"event": "tool.end", "run_id": "run-0a1b2c3d", "step": 1, "checkpoint_id": 0}
+
+
+def test_an_end_on_the_other_stream_closes_a_start(told, judged):
+    """Nobody knows which came first; the streams are read one after the other."""
+    bad = {**END, "level": "warning"}
+    start = {**END, "event": "tool.start"}
+    story = told().line(bad).log("tool.start").log("tool.end").line(start, "stdout")
+    assert not judged(story.done())
+    assert not judged(told().log("tool.start").line(bad, "stdout").done())
+
+
+def test_it_closes_one_only(told, judged):
+    story = told().log("tool.start").log("tool.start").line(END, "stdout")
+    assert requirements(judged(story.done())) == ["log/starts-are-closed"]
+
+
+def test_another_try_is_another_start(told, judged):
+    """What failed has its end as well: the contract says so."""
+    story = told().log("model.start").log("model.failed", level="warning")
+    story.log("model.start").log("model.end")
+    assert requirements(judged(story.done())) == ["log/starts-are-closed"]
+
+
 def test_the_next_life_closes_what_a_killed_one_left_open(told, judged):
     story = told().log("run.start").log("tool.start").killed_at().resume()
     assert not judged(story.log("run.resume").log("run.end").done())
@@ -349,6 +376,51 @@ def test_a_line_without_a_level_is_judged(told, judged):
 def test_content_of_messages(told, judged):
     story = told().ask(0, contents=(LONG,)).log("work", detail=LONG).done()
     assert requirements(judged(story)) == ["log/no-content"]
+
+
+FAILED = "HTTP 503: the service is not there now"
+
+
+def told_and_logged(story, text):
+    """The model is told a result, and the log has the same words."""
+    story.ask(1, "0.0", results={"0.0": text}, contents=(text,))
+    return story.log("tool.failed", level="warning", error=f"tool: {text}").done()
+
+
+def test_the_error_of_a_tool_is_no_content(told, judged):
+    """An operator has to read it; that the model is told it too makes no difference."""
+    story = told().ask(0).deliver("pay", "k")
+    story.struck(FaultKind.ERROR, Edge.BEFORE, "503")
+    assert not judged(told_and_logged(story, FAILED))
+
+
+def test_nor_is_it_where_the_result_came_after_all(told, judged):
+    """Struck, tried again: what the fault-free runs are told is the tool's result."""
+    for usual, found in (("paid: " + LONG, 0), (FAILED, 1)):
+        story = told().ask(0).deliver("pay", "k")
+        story.struck(FaultKind.ERROR, Edge.BEFORE, "503").call("pay", "k")
+        findings = judged(told_and_logged(story, FAILED), results={"0.0": usual})
+        assert requirements(findings) == ["log/no-content"] * found
+
+
+CUT = "[interrupted: nobody knows whether it was done]"
+
+
+def test_what_an_agent_says_of_a_call_in_doubt_is_no_content(told, judged):
+    story = told().ask(0).deliver("pay").killed().resume()
+    assert not judged(told_and_logged(story, CUT), results={"0.0": "paid"})
+
+
+@pytest.mark.parametrize("results", [{"0.0": CUT}, {}])
+def test_what_may_be_a_result_is_content(told, judged, results):
+    story = told().ask(0).deliver("pay").killed().resume()
+    found = judged(told_and_logged(story, CUT), results=results)
+    assert requirements(found) == ["log/no-content"]
+
+
+def test_so_is_another_result_of_a_call_that_nothing_befell(told, judged):
+    found = judged(told_and_logged(told().ask(0).call("pay", "k"), LONG))
+    assert requirements(found) == ["log/no-content"]
 
 
 def test_content_that_is_sent_only_later(told, judged):

@@ -11,9 +11,17 @@ PAY = {"order": "o-1"}
 
 
 @pytest.fixture
-def judged(make_scenario, make_manifest):
+def judged(judged_with):
     def judge(story, last_turn=1, **contract):
-        scenario = make_scenario([("pay", PAY)], tools={"pay": "keyed"})
+        return judged_with(story, [("pay", PAY)], last_turn, **contract)
+
+    return judge
+
+
+@pytest.fixture
+def judged_with(make_scenario, make_manifest):
+    def judge(story, calls, last_turn=1, **contract):
+        scenario = make_scenario(calls, tools={"pay": "keyed"})
         golden = Golden(last_turn=last_turn)
         case = Case(story.trial(), scenario, make_manifest(**contract), golden)
         return [each.requirement for each in check(case)]
@@ -34,6 +42,15 @@ def test_the_last_turn_is_the_one_that_the_fault_free_runs_asked(told, judged):
 def test_a_last_word_that_was_lost_was_not_heard(told, judged):
     story = told().ask(0).ask(1).struck(FaultKind.DROP_REPLY)
     assert judged(story.done()) == ["loud/no-silent-success"]
+
+
+@pytest.mark.parametrize(("part", "found"), [(3, 1), (4, 0), (5, 0)])
+def test_a_last_word_of_which_only_the_price_was_lost_was_heard(
+    told, judged, part, found
+):
+    """The reply says that it is over before it says what it costs."""
+    story = told().ask(0).ask(1, whole=4).struck(FaultKind.TEAR, Edge.of_part(part))
+    assert judged(story.done()) == ["loud/no-silent-success"] * found
 
 
 def test_who_never_heard_the_model_has_done_nothing(told, judged):
@@ -181,3 +198,65 @@ def test_an_agent_whose_store_forgets_may_not_have_counted(told, judged):
     for _ in range(3):
         story.deliver("pay", "k", **PAY).killed().resume()
     assert judged(story.fails(), max_attempts=2) == []
+
+
+def test_two_calls_that_have_their_key_in_common_are_two(told, judged_with):
+    """One that strikes at each of both has killed neither too often."""
+    calls = [("pay", {**PAY, "cents": cents}) for cents in (1, 2)]
+    story = told().ask(0)
+    for _, args in [*calls, *calls]:
+        story.deliver("pay", "k", **args).killed().resume()
+    assert judged_with(story.fails(), calls, max_attempts=2) == []
+    story.deliver("pay", "k", **calls[0][1]).killed().resume()
+    assert judged_with(story.fails(), calls, max_attempts=2) == ["loud/gives-up"]
+
+
+def test_nor_do_equal_calls_of_one_turn_and_look_ups_share_their_deaths(
+    told, judged_with
+):
+    equal = [("pay", PAY), ("pay", PAY)]
+    alike = [("pay", {**PAY, "cents": cents}) for cents in (1, 2)]
+    for calls, look in ((equal, False), (alike, True)):
+        story = told().ask(0)
+        for deaths in range(1, 6):
+            if look:
+                story.cross("tools", "pay?", "o-1")
+            else:
+                story.deliver("pay", "k", **PAY)
+            story.killed().resume()
+            found = ["loud/gives-up"] if deaths > 4 else []
+            assert judged_with(story.fails(), calls, max_attempts=2) == found
+
+
+def test_a_call_is_the_same_one_in_other_words(told, make_scenario, make_manifest):
+    """The model was asked again; the call that kills its agent is that call still."""
+    forms = [{**PAY, "note": note} for note in ("one", "two")]
+    call = {"tool": "pay", "args": forms[0], "or": [forms[1]]}
+    llm = {"script": [{"call": [call]}, {"say": "Paid."}], "wobble": "arguments"}
+    scenario = make_scenario(tools={"pay": "keyed"}, llm=llm)
+    story = told()
+    for args in (*forms, forms[0]):
+        story.ask(0).deliver("pay", "k", **args).killed().resume()
+    found = check(Case(story.fails().trial(), scenario, make_manifest(max_attempts=2)))
+    assert [each.requirement for each in found] == ["loud/gives-up"]
+
+
+EVERY_STEP = ("start", "earlier-checkpoint")
+
+
+@pytest.mark.parametrize("resumes", EVERY_STEP)
+def test_a_first_run_is_right_where_a_crash_may_take_all_back(told, judged, resumes):
+    """Whatever was torn: nothing that was done had to be kept."""
+    story = torn(told).end("died", "fault", signal=9).resume().ask(0)
+    assert judged(story.ask(1, "0.0").done(), resumes=resumes) == []
+    spoilt = begins_anew(told, FaultKind.DROP_REPLY)
+    assert judged(spoilt, resumes=resumes) == []
+
+
+@pytest.mark.parametrize("resumes", EVERY_STEP)
+def test_what_a_run_had_when_it_parked_is_no_step_of_a_crash(told, judged, resumes):
+    story = told().ask(0).call("pay", "k", **PAY).ask(1, "0.0").end("parked").resume()
+    story.cross("files", "write", "state").struck(FaultKind.TEAR, Edge.of_part(3))
+    found = [] if resumes == "start" else ["loud/unreadable-kept"]
+    story.crashed().resume().ask(0).ask(1).done()
+    assert judged(story, resumes=resumes) == found

@@ -67,6 +67,43 @@ def test_a_result_of_no_call_is_found():
     assert "belongs to no call" in unpaired([USER, CHAT[2]])
 
 
+SAID = {"type": "message", "role": "assistant", "content": "On it."}
+REMINDER = {"type": "message", "role": "developer", "content": "Be brief."}
+
+
+@pytest.mark.parametrize("between", [SAID, REMINDER])
+def test_items_may_come_between_a_call_and_its_result(between):
+    """More of the same reply, or what somebody else says: the service takes both."""
+    right = [*RESPONSES[:2], between, {**RESPONSES[3], "call_id": "a"}, SAID]
+    assert [unpaired(right[:count]) for count in range(6)] == [""] * 6
+
+
+@pytest.mark.parametrize("between", [[RESPONSES[3]], [REMINDER]])
+def test_not_so_the_next_reply(between):
+    lost = [*RESPONSES[:3], *between, SAID]
+    assert unpaired(lost) == "the call 'a' has no result"
+
+
+def test_the_last_reply_of_a_run_that_is_done_waits_for_nothing():
+    calls = [*RESPONSES[:2], SAID]
+    assert unpaired(calls) == ""
+    assert unpaired(calls, is_over=True) == "the call 'a' has no result"
+    assert unpaired(CHAT[:2], is_over=True) == ""
+
+
+@pytest.mark.parametrize(
+    "named_otherwise",
+    [
+        [*CHAT[:2], {"role": "tool", "call_id": "a"}, CHAT[4]],
+        [USER, {"role": "assistant", "tool_calls": [{"function": {}}]}, CHAT[4]],
+        [*RESPONSES[:2], {"type": "function_call_output", "id": "a"}, SAID],
+        [USER, {"role": "assistant", "content": [{"type": "tool_use"}]}, USER],
+    ],
+)
+def test_where_calls_are_named_otherwise_nothing_is_said(named_otherwise):
+    assert unpaired(named_otherwise) == ""
+
+
 @given(json)
 def test_of_anything_else_nothing_is_said_and_nothing_raised(value):
     assert isinstance(unpaired(value), str)

@@ -4,7 +4,10 @@ import pytest
 
 from chaoskit.checks import judge
 from chaoskit.checks.case import Case
+from chaoskit.checks.losses import Losses
 from chaoskit.checks.progress import check
+from chaoskit.checks.waits import waits
+from chaoskit.model.address import Edge
 from chaoskit.model.faults import FaultKind
 from chaoskit.model.schedule import Fault, Schedule
 from chaoskit.model.verdict import Verdict
@@ -120,6 +123,34 @@ def test_a_reply_that_never_came_leaves_no_doubt(told, judged, reply):
     story = told().ask(0, reply=reply).killed().resume().ask(0).parks()
     found = judged(story, cls="blind")
     assert requirements(found) == ["progress/parks-for-a-reason"]
+
+
+TORN = FaultKind.TEAR, Edge.of_part(9)
+
+
+@pytest.mark.parametrize("kill", ["killed", "crashed"])
+def test_a_call_that_was_made_was_known_though_its_reply_was_torn(told, judged, kill):
+    """All of the call was there, before or after the rest of the reply was lost."""
+    first = told().ask(0).struck(*TORN).call("pay", **PAY)
+    second = told().ask(0).call("pay", **PAY)
+    second.last, pay = second.events[2].at, second.last
+    second.struck(*TORN).last = pay
+    for story in (first, second):
+        assert not judged(getattr(story, kill)().resume().parks(), cls="blind")
+
+
+def test_one_of_an_earlier_turn_tells_nothing_of_a_torn_reply(told, judged):
+    turns = [("find", {"to": "A"})], [("pay", PAY)]
+    story = told().ask(0).look("find", to="A").ask(1, "0.0").struck(*TORN)
+    found = judged(story.look("find", to="A").killed().resume().parks(), *turns)
+    assert requirements(found)[0] == "progress/parks-for-a-reason"
+
+
+def test_a_reply_without_its_last_word_was_heard(told, judged):
+    """What was asked for was there, and why the reply ended."""
+    for whole, found in ((9, []), (10, ["progress/parks-for-a-reason"])):
+        story = told().ask(0, whole=whole).struck(*TORN).killed_at().resume().parks()
+        assert requirements(judged(story, cls="blind")) == found
 
 
 def test_a_death_long_before_leaves_no_doubt(told, judged):
@@ -394,6 +425,45 @@ def test_a_wait_that_had_to_be_asked_for_again_counts_from_then(told, judged):
     story = parked_at(story.after(10.0).resume(), 13.0, 14.0).ask(1, "0.0")
     found = judged(story.call("pay", "k", **PAY).ask(2, "0.0", "1.0").done(), *WAIT)
     assert not found
+
+
+@pytest.mark.parametrize(
+    "kind", [FaultKind.EXPIRE, FaultKind.ROLLBACK, FaultKind.PAUSE]
+)
+def test_a_wait_whose_timer_the_store_forgot_has_to_be_begun_anew(told, judged, kind):
+    story = told().ask(0).cross("redis", "set", "timer:{run}").struck(kind)
+    story.end("parked")
+    for time in (3.0, 4.1, 5.2):
+        story.after(time - story.t).resume().end("parked")
+    story.after(1.0).resume().ask(1, "0.0").call("pay", "k", **PAY)
+    found = requirements(judged(story.ask(2, "0.0", "1.0").done(), *WAIT))
+    assert found == (["progress/waits-its-time"] if kind is FaultKind.PAUSE else [])
+
+
+def test_what_it_forgot_before_the_wait_was_asked_for_excuses_nothing(told, judged):
+    story = told().cross("redis", "set", "x").struck(FaultKind.EXPIRE).crashed()
+    story = parked_at(story.resume(), 3.0, 4.0, 5.0).after(1.0).ask(1, "0.0")
+    found = judged(story.call("pay", "k", **PAY).ask(2, "0.0", "1.0").done(), *WAIT)
+    assert requirements(found) == ["progress/waits-its-time"]
+
+
+def test_nor_is_one_cut_short_because_its_timer_was_forgotten(told, judged):
+    story = told().ask(0).cross("redis", "set", "timer:{run}").struck(FaultKind.EXPIRE)
+    story.end("parked").after(1.0).resume().ask(1, "0.0").call("pay", "k", **PAY)
+    found = judged(story.ask(2, "0.0", "1.0").done(), *WAIT)
+    assert requirements(found) == ["progress/waits-its-time"]
+
+
+def test_more_lives_are_no_more_readings(told, make_scenario, readings):
+    """Read for each life anew, a long trial's waits take minutes."""
+    scenario = make_scenario(*WAIT, tools={"pay": "keyed"})
+
+    def judge(trial):
+        return list(waits(trial, scenario, Losses()))
+
+    stories = (parked_at(told(), *[3.0] * lives) for lives in (3, 30))
+    few, many = (readings(judge, story.ask(1, "0.0").done()) for story in stories)
+    assert few == many
 
 
 def test_a_gate_may_stay_open_as_long_as_a_human_takes(told, judged):

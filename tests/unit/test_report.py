@@ -247,6 +247,14 @@ def test_notes_and_periodic_operations_are_told():
     assert as_data(report)["periodic"] == ["redis.expire[lock]"]
 
 
+def test_fields_that_mean_nothing_are_told_with_whose_word_that_is():
+    """What was learned from two runs, and what the scenario lists."""
+    told = replace(CLEAN, volatile=("redis:a",), volatile_listed=("*.takes",))
+    assert "  volatile   redis:a\n" in as_text(told)
+    assert "  volatile   *.takes (so the scenario says)\n" in as_text(told)
+    assert as_data(told)["volatile_listed"] == ["*.takes"]
+
+
 def test_a_sweep_names_what_it_missed_up_to_a_limit():
     missed = tuple(f"0:llm.chat#{n}:after" for n in range(1, 13))
     text = as_text(replace(CLEAN, crossings=Crossings(12, 0, missed)))

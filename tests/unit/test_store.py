@@ -132,9 +132,55 @@ def test_under_the_same_id_no_end_may_be_missing(told, judged):
     assert judged(story) == ["store/whole"]
 
 
+def test_instructions_may_be_put_together_at_each_reading(told, judged):
+    """With the time in them, say; what was said and done must be the same all the
+    same."""
+
+    def at(time, *rest):
+        system = {"role": "system", "content": f"It is {time}."}
+        return {"checkpoint_id": 1, "transcript": [system, GOAL, *rest]}
+
+    story = told().inspected(**at("12:00", REPLY)).resume()
+    assert judged(story.inspected(**at("12:01", REPLY))) == []
+    story.resume().inspected(**at("12:02"))
+    assert judged(story) == ["store/whole"]
+    story = told().inspected(**at("12:00", calls("pay", "c1"))).resume()
+    story.inspected(**at("12:01", calls("refund", "c1")))
+    assert judged(story) == ["store/ids-rise"]
+
+
+def test_a_summary_among_the_instructions_is_not_judged(told, judged):
+    summary = {"role": "system", "content": "It was paid."}
+    story = told().inspected(checkpoint_id=1, transcript=[GOAL, REPLY]).resume()
+    story.inspected(checkpoint_id=2, transcript=[summary, GOAL])
+    assert judged(story) == []
+
+
+def test_a_run_that_is_done_may_clear_its_conversation(told, judged):
+    """But not part of it, not under the same id, and not before it is done."""
+    whole = [GOAL, REPLY]
+
+    def clears(transcript=(), number=2, status="done"):
+        story = told().inspected(checkpoint_id=1, transcript=whole).resume()
+        more = {"transcript": [*transcript], "status": status}
+        return judged(story.inspected("end", number, **more).over("parked"))
+
+    assert clears() == []
+    assert clears([GOAL]) == clears(number=1) == clears(status="running")
+    assert clears([GOAL]) == ["store/whole"]
+
+
 def test_a_turn_that_was_not_over_may_begin_anew(told, judged):
     """Some drop a call that nobody answered, and ask again."""
     story = told().inspected(checkpoint_id=1, transcript=[GOAL, calls("pay", "c1")])
+    story.resume().inspected(checkpoint_id=2, transcript=[GOAL])
+    assert judged(story) == []
+
+
+def test_so_may_one_whose_calls_have_no_ids(told, judged):
+    """Whether it was over nobody can say."""
+    turn = {"role": "assistant", "tool_calls": [{"function": {"name": "pay"}}]}
+    story = told().inspected(checkpoint_id=1, transcript=[GOAL, turn])
     story.resume().inspected(checkpoint_id=2, transcript=[GOAL])
     assert judged(story) == []
 

@@ -7,6 +7,8 @@ from chaoskit.checks.case import Case
 from chaoskit.checks.takeover import blocked
 from chaoskit.model.address import Edge
 from chaoskit.model.faults import FaultKind
+from chaoskit.model.history import FaultFired
+from chaoskit.model.schedule import Fault
 from chaoskit.model.verdict import Severity
 
 PAY = {"order": "o-1"}
@@ -54,6 +56,23 @@ def test_once_its_store_could_have_told_it_there_is_no_excuse(told, judged):
     """It goes on after a checkpoint that another life has overtaken."""
     story = paused_before_it_sent(told, key="k").cross(*STATE)
     story.call("pay", "k", first=False, **PAY).cross(*STATE).end("done").over("done")
+    assert broken(judged(story, cls="keyed")) == ["progress/not-again"]
+
+
+def test_a_request_to_its_store_tells_it_nothing_before_the_answer(told, judged):
+    """The lease is renewed by a thread of its own, which waits for the answer."""
+    story = paused_before_it_sent(told, key="k").cross(*STATE, after=False)
+    beat = story.last
+    story.call("pay", "k", first=False, **PAY)
+    story.last = beat
+    story.reply().end("parked", code=75).over("done")
+    assert judged(story, cls="keyed") == []
+
+
+def test_one_that_changes_nothing_may_have_no_place_for_its_answer(told, judged):
+    """Of a long-lived agent it has none (`Gate.has_applied`)."""
+    story = paused_before_it_sent(told, key="k").cross("redis", "get", "x", after=False)
+    story.call("pay", "k", first=False, **PAY).end("done").over("done")
     assert broken(judged(story, cls="keyed")) == ["progress/not-again"]
 
 
@@ -114,6 +133,23 @@ def test_a_message_that_was_held_lands_late(told, judged, kind):
         story.continued()
     sent, story.last = held
     found = judged(story.lands(sent).over("done"))
+    assert broken(found) == ["effects/once-beyond-its-reach"]
+
+
+def test_the_message_that_was_held_is_the_one_that_landed(told, judged):
+    """Two calls came at once, and the other one waited for the door meanwhile."""
+    one, other = ({**PAY, "cents": cents} for cents in (1, 2))
+    story = told().ask(0).deliver("pay", **one)
+    held, sent = story.last, story.events[-2]
+    story.deliver("pay", **other)
+    waiting = story.last
+    fault = Fault(FaultKind.PAUSE, held.at_edge(Edge.BEFORE))
+    story.add(FaultFired(life=0, fault=str(fault), message=sent.message))
+    story.last = waiting
+    look_up(look_up(story.lands().resume())).call("pay", **one)
+    story.ask(1, "0.0", "0.1").end("done", code=0).continued()
+    story.last = held
+    found = judged(story.lands(sent).over("done"), [("pay", one), ("pay", other)])
     assert broken(found) == ["effects/once-beyond-its-reach"]
 
 

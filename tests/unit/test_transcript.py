@@ -82,6 +82,67 @@ def test_calls_with_equal_results_tell_nothing(told, judged):
     assert judged(story, _0="ok", _1="ok") == []
 
 
+@pytest.mark.parametrize(("when", "found"), [("death", 0), ("end", 1)])
+def test_at_the_end_of_a_run_that_is_done_no_call_is_open(told, judged, when, found):
+    """Before that, words of the same reply may come after it."""
+    call = {"type": "function_call", "call_id": "a"}
+    words = {"type": "message", "role": "assistant", "content": "Done."}
+    story = told().inspected(when, transcript=[call, words]).done()
+    assert len(judged(story)) == found
+
+
+PAY = ("pay", {"order": "o-1"})
+
+
+@pytest.fixture(scope="module")
+def mixed_up(make_scenario, make_manifest):
+    """The calls that were told another one's result."""
+
+    def judge(story, usual, *turns):
+        scenario = make_scenario(*turns, tools={"pay": "blind"})
+        found = check(
+            Case(story.trial(), scenario, make_manifest(), Golden("", 9, usual))
+        )
+        return [each.subject for each in found]
+
+    return judge
+
+
+def test_equal_calls_have_receipts_in_the_order_in_which_they_were_made(told, mixed_up):
+    """Side by side in another order; or the first was refused, and the second not."""
+    usual = {"0.0": "pay#1", "0.1": "pay#2"}
+    swapped = {"0.0": "pay#2", "0.1": "pay#1"}
+    story = told().ask(0).ask(1, *swapped, results=swapped)
+    assert mixed_up(story.done(), usual, [PAY, PAY]) == []
+    usual = {"0.0": "pay#1", "1.0": "pay#2"}
+    story = told().ask(0).ask(1, "0.0", results={"0.0": "error 500"})
+    story.ask(2, "0.0", "1.0", results={"1.0": "pay#1"})
+    assert mixed_up(story.done(), usual, [PAY], [PAY]) == []
+
+
+def test_what_one_was_told_of_is_not_the_result_of_the_next(told, mixed_up):
+    """As of an agent that takes the first of all equal calls for the newest."""
+    usual = {"0.0": "pay#1", "1.0": "pay#2"}
+    story = told().ask(0).ask(1, "0.0", results={"0.0": "pay#1"})
+    story.ask(2, "0.0", "1.0", results={"1.0": "pay#1"})
+    assert mixed_up(story.done(), usual, [PAY], [PAY]) == ["1.0"]
+
+
+def test_a_wait_takes_as_long_as_it_takes(told, mixed_up):
+    usual = {"0.0": "waited 1 s", "1.0": "waited 2 s", "2.0": "pay#1"}
+    turns = {"wait": 1.0}, {"wait": 2.0}, [PAY]
+    story = told().ask(0).ask(1, "0.0", results={"0.0": "waited 2 s"})
+    assert mixed_up(story.done(), usual, *turns) == []
+    story = told().ask(0).ask(1, "0.0", results={"0.0": "pay#1"})
+    assert mixed_up(story.done(), usual, *turns) == ["0.0"]
+
+
+def test_which_gate_has_which_answer_is_another_promise(told, mixed_up):
+    usual = {"0.0": "yes", "1.0": "no"}
+    story = told().ask(0).ask(1, "0.0", results={"0.0": "no"})
+    assert mixed_up(story.done(), usual, {"ask": "Pay?"}, {"ask": "Sure?"}) == []
+
+
 def test_a_run_s_own_id_in_a_result_makes_no_difference(told, judged):
     story = told().ask(1, "0.1", results={"0.1": "for run-0a1b2c3d"}).done()
     assert judged(story, _0="for {run}", _1="else") != []

@@ -4,8 +4,9 @@ import pytest
 
 from chaoskit import checks
 from chaoskit.checks import Judgement, judge
+from chaoskit.model.faults import FaultKind
 from chaoskit.model.scenario import PromiseId
-from chaoskit.model.schedule import Fault
+from chaoskit.model.schedule import Fault, Schedule
 from chaoskit.model.verdict import Finding, Severity, Verdict
 
 PAY = {"order": "o-1"}
@@ -90,6 +91,33 @@ def test_a_check_that_crashes_has_judged_nothing(judged, right, monkeypatch):
     assert judgement.verdict is Verdict.INCONCLUSIVE
     assert judgement.doubts == ("the check progress crashed: KeyError('gone')",)
     assert not judgement.findings
+
+
+def test_what_limits_a_trial_may_crash_too(judged, right, monkeypatch):
+    def broken(trial):
+        raise KeyError("gone")
+
+    monkeypatch.setattr(checks.takeover, "blocked", broken)
+    judgement = judged(right)
+    assert judgement.verdict is Verdict.INCONCLUSIVE
+    assert "KeyError('gone')" in judgement.doubts[0]
+
+
+def test_a_history_may_stop_short_in_a_takeover(judged, told):
+    """The life that took over has no end in it."""
+    story = told().ask(0).cross("redis", "set", "x").struck(FaultKind.PAUSE)
+    story.resume().ask(0).continued(0)
+    assert not judged(story).doubts
+
+
+def test_nor_has_every_life_in_it_begun(told, make_scenario, make_manifest):
+    story = told()
+    story.events.clear()
+    story.cross("redis", "set", "x").killed().end("died", "limit").over("endless")
+    every = Schedule((Fault(FaultKind.KILL, story.faults[0].at.in_every_life()),))
+    scenario = make_scenario([("pay", PAY)], tools={"pay": "keyed"})
+    judgement = judge(story.trial(every), scenario, make_manifest())
+    assert (judgement.verdict, judgement.doubts) == (Verdict.FAIL, ())
 
 
 def test_only_the_promises_of_the_scenario_are_checked(judged, told):

@@ -4,7 +4,7 @@ import pytest
 
 from chaoskit.model.history import Asked, Crossed, FaultFired, LifeEnded
 from chaoskit.model.scenario import AskTurn, Call, CallTurn, SayTurn, WaitTurn
-from chaoskit.model.waiting import open_turn
+from chaoskit.model.waiting import open_turn, open_turns
 
 SCRIPT = (
     CallTurn(call=(Call(tool="pay", args={}),)),
@@ -84,3 +84,11 @@ def test_questions_of_two_apis_are_told_apart():
     address = "0:llm.responses#1"
     edges = [Crossed(life=0, address=f"{address}:{e}") for e in ("before", "after")]
     assert open_turn([*_request(0, 1, 0), asked, *edges], SCRIPT) == 1
+
+
+def test_what_is_open_is_told_event_by_event():
+    told = _request(1, 1, 2, "0.0", "1.0", edges=("before",))
+    history = [*TO_THE_GATE, PARKED, *told, *_killed(1), *_killed(1, "cut")]
+    seen = [turn for _, turn in open_turns(history, SCRIPT)]
+    assert seen == [open_turn(history[:n], SCRIPT) for n in range(len(history))]
+    assert set(seen) == {None, 1}

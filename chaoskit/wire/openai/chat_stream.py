@@ -42,6 +42,15 @@ def at_limit(body: Mapping[str, Any], said: Said, ids: Ids) -> bytes:
     return b"".join(_Stream(body, said, ids).ends("length"))
 
 
+def tail(body: Mapping[str, Any]) -> int:
+    """How many events come after the one that says why the answer ended."""
+    return 1 + _with_usage(body)
+
+
+def _with_usage(body: Mapping[str, Any]) -> bool:
+    return bool((body.get("stream_options") or {}).get("include_usage"))
+
+
 @dataclass(frozen=True)
 class _Stream:
     body: Mapping[str, Any]
@@ -50,7 +59,7 @@ class _Stream:
 
     @property
     def with_usage(self) -> bool:
-        return bool((self.body.get("stream_options") or {}).get("include_usage"))
+        return _with_usage(self.body)
 
     def deltas(self, index: int) -> Iterator[dict[str, JsonValue]]:
         words = self.said.content

@@ -75,7 +75,8 @@ class Messages:
         headers, answer = {"request-id": told.ids.request}, _answer(told)
         if told.question.streamed:
             pieces = tuple(map(_piece, answer.events()))
-            return Written(pieces=pieces, headers=headers)
+            whole = len(pieces) - 1
+            return Written(pieces=pieces, whole=whole, headers=headers)
         return Written(answer.message(), headers=headers)
 
     def fail(self, argument: str, ids: Ids) -> Reply:

@@ -65,11 +65,13 @@ class Written:
     """An answer in the words of its API.
 
     Not streamed it is ``body``; streamed it is ``pieces``, one event each, the last
-    one included. ``stored`` is what later requests may refer to.
+    one included, and after ``whole`` of them nothing is missing but what it costs and
+    that it is over. ``stored`` is what later requests may refer to.
     """
 
     body: JsonValue = None
     pieces: tuple[bytes, ...] = ()
+    whole: int | None = None
     headers: Mapping[str, str] = field(default_factory=dict)
     stored: Stored = field(default_factory=dict)
 

@@ -71,8 +71,11 @@ class Model:
         crossing = self.gate.arrive(life, Operation("llm", dialect.op))
         return await _Exchange(self, dialect, question, crossing).go()
 
-    def record(self, crossing: Crossing, question: Question) -> None:
-        """Write down that this was asked, and what the answer costs."""
+    def record(self, crossing: Crossing, question: Question, whole: int | None) -> None:
+        """Write down that this was asked, and what the answer costs.
+
+        ``whole``: after how many pieces of it nothing is missing.
+        """
         said = self.say(question)
         asked = Asked(
             life=crossing.life,
@@ -89,6 +92,7 @@ class Model:
         paid_for_each = said.tokens + question.thought_tokens
         paid = {
             "past_end": said.turn >= len(self.scenario.llm.script),
+            "whole": whole,
             "prompt_tokens": question.prompt_tokens,
             "completion_tokens": paid_for_each * question.choices,
             "results": self._new_results(question.place.carried),
@@ -152,10 +156,13 @@ class _Exchange:
     told: Told | None = None
 
     async def go(self) -> Answer:
-        self.model.record(self.crossing, self.question)
+        written = self._foreseen()
+        whole = written.whole if written else None
+        pieces = len(written.pieces) if written else None
+        self.model.record(self.crossing, self.question, whole)
         try:
             return await self.model.gate.cross(
-                self.crossing, self._apply, pieces=self._pieces()
+                self.crossing, self._apply, pieces=pieces
             )
         except Failed as failed:
             return self._failed(failed.fault)
@@ -166,14 +173,14 @@ class _Exchange:
         self.told = self.model.tell(self.question)
         return self._reply(self.told)
 
-    def _pieces(self) -> int | None:
-        """How many pieces the stream will have, if it is one."""
+    def _foreseen(self) -> Written | None:
+        """The stream that there will be, if it is one, but for its ids."""
         if self.question.refused is not None or not self.question.streamed:
             return None
         fresh = ("0" * FRESH_LENGTH,) * self.question.choices
         ids = Ids(self.question.place.turn, fresh)
         told = Told(self.question, self.model.say(self.question), ids)
-        return len(self.dialect.write(told).pieces)
+        return self.dialect.write(told)
 
     def _reply(self, told: Told) -> Answer:
         written = self.dialect.write(told)

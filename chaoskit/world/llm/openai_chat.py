@@ -44,7 +44,8 @@ class Chat:
         parts = told.question.body, told.said, told.ids
         if told.question.streamed:
             events = openai_chat_stream.events(*parts)
-            return Written(pieces=events, headers=headers(told.ids))
+            said = len(events) - openai_chat_stream.tail(told.question.body)
+            return Written(pieces=events, whole=said, headers=headers(told.ids))
         whole = openai_chat.completion(*parts)
         return Written(whole, headers=headers(told.ids))
 

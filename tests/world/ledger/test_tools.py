@@ -86,6 +86,23 @@ async def test_a_keyed_tool_repeats_the_first_answer_of_a_key(at_counter):
     await at_counter(body)
 
 
+@pytest.mark.parametrize("order", [(42000, 1), (1, 42000)])
+async def test_a_receipt_does_not_tell_what_was_done_before(at_counter, order):
+    """Of two calls that are made side by side, either may come first."""
+
+    async def body(call, gate):
+        async def charge(cents):
+            reply = await call("charge_card", {"cents": cents, "order": "o-1"})
+            return reply[1]["result"]["id"]
+
+        ids = {cents: await charge(cents) for cents in order}
+        assert ids[42000] == "charge_card[o-1]#1"
+        assert ids[1] == "charge_card[o-1]~d7d16bde#1"
+        assert await charge(1.0) == "charge_card[o-1]~d7d16bde#2"
+
+    await at_counter(body)
+
+
 async def test_a_key_is_known_to_its_own_tool_only(at_counter):
     async def body(call, gate):
         await call("hold", {"order": "o-1"}, key="k1")

@@ -129,9 +129,11 @@ async def test_the_client_without_asyncio_is_told_the_same(serve, make_gate, sce
 async def test_a_stream_holds_every_event_that_the_client_knows(
     serve, make_gate, scenario, anthropic_at
 ):
-    async with serve(Llm(), make_gate(), scenario) as env, anthropic_at(env) as client:
+    gate = make_gate()
+    async with serve(Llm(), gate, scenario) as env, anthropic_at(env) as client:
         raw = await client.messages.create(messages=[USER], stream=True, **ROOM)
         kinds = [event.type async for event in raw]
+        assert gate.of(Asked)[-1].whole == gate.of(Crossed)[-1].pieces - 1
         async with client.messages.stream(messages=[USER], **ROOM) as stream:
             helped = [event.type async for event in stream]
         messages, _ = await _converse(client, 4)

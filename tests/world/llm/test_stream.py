@@ -73,8 +73,10 @@ async def test_a_stream_tells_what_a_whole_reply_tells(
 async def test_arguments_come_in_pieces_and_a_call_before_its_arguments(
     serve, make_gate, scenario, openai_at
 ):
-    async with serve(Llm(), make_gate(), scenario) as env, openai_at(env) as client:
+    gate = make_gate()
+    async with serve(Llm(), gate, scenario) as env, openai_at(env) as client:
         chunks = await _chunks(client)
+    assert gate.of(Asked)[-1].whole == len(chunks)
     deltas = [chunk.choices[0].delta for chunk in chunks]
     assert (deltas[0].role, deltas[0].content) == ("assistant", None)
     parts = [call for delta in deltas for call in delta.tool_calls or ()]
@@ -109,6 +111,7 @@ async def test_words_come_in_pieces_and_usage_last_in_a_chunk_of_its_own(
     paid = gate.of(Asked)[-1]
     assert last.usage.completion_tokens == paid.completion_tokens
     assert last.usage.prompt_tokens == paid.prompt_tokens
+    assert paid.whole == len(words)
 
 
 async def test_alternatives_are_streamed_each_under_its_index(

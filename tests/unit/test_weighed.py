@@ -1,0 +1,53 @@
+"""What a campaign leaves out when it is judged again: as much as then, and no more."""
+
+from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
+
+import pytest
+
+from chaoskit.campaign.reading import SavedTrial
+from chaoskit.campaign.weighed import Again, Outcome
+from chaoskit.checks import Judgement
+from chaoskit.model.schedule import Schedule
+from chaoskit.model.trial import Trial
+from chaoskit.model.verdict import Finding
+
+
+def finding(requirement: str, subject: str = "0.0") -> Finding:
+    return Finding(requirement.partition("/")[0], requirement, "Broken.", 1, 2, subject)
+
+
+def outcome(*findings: Finding, doubts: tuple[str, ...] = ()) -> Outcome:
+    """Of a campaign of one trial whose report tells of nothing but these doubts."""
+    report = SimpleNamespace(trials=1, findings=(), doubts=doubts)
+    campaign: Any = SimpleNamespace(root=Path(), report=report, only=None)
+    saved = SavedTrial(Trial("0001", "", Schedule(), ()), True, None, None)
+    return Outcome(campaign, (Again(saved, Judgement(findings)),))
+
+
+def told(found: Outcome) -> list[str]:
+    return [each.requirement for _, each in found.findings]
+
+
+@pytest.mark.parametrize(
+    ("part", "whole"),
+    [
+        ("effects/stable-key", "effects/once-across-kill"),
+        ("cost/not-asked-again", "human/asked-once"),
+    ],
+)
+def test_what_another_tells_whole_is_left_out_beside_it_only(part, whole):
+    """About the same, and where that other one is there."""
+    assert told(outcome(finding(part), finding(whole))) == [whole]
+    assert told(outcome(finding(part))) == [part]
+    assert len(told(outcome(finding(part), finding(whole, "1.0")))) == 2
+
+
+def test_what_a_run_without_effects_shows_is_doubted():
+    doubt = (
+        "the fault-free run was failed and applied no effect, so it cannot show that "
+        "effects are applied once"
+    )
+    assert told(outcome(finding("progress/ends"), doubts=(doubt,))) == []
+    assert told(outcome(finding("progress/ends"))) == ["progress/ends"]
