@@ -1,124 +1,20 @@
 """Judges saved trials again, and says what is judged otherwise than before."""
 
 import difflib
-from collections.abc import Collection, Iterator, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 from chaoskit import __version__
 from chaoskit.campaign.output import OutputError, claimed, full_disk_is_told
 from chaoskit.campaign.reading import SavedCampaign, SavedTrial, opened
-from chaoskit.campaign.saved import VERDICT, ReportFile, verdict_text
-from chaoskit.campaign.tally import Cause
+from chaoskit.campaign.saved import VERDICT
+from chaoskit.campaign.weighed import Again as Again
+from chaoskit.campaign.weighed import Outcome as Outcome
 from chaoskit.checks import Judgement, judge
 from chaoskit.checks.case import NOTHING
 from chaoskit.model.errors import InputError, Problem, printable
 from chaoskit.model.scenario import PromiseId
-from chaoskit.model.verdict import Finding, Severity, Verdict
 from chaoskit.report.text import writable
-
-NOT_FINISHED = "the campaign was cut short: it left no report"
-
-
-@dataclass(frozen=True)
-class Again:
-    """One trial, judged then and now."""
-
-    before: SavedTrial
-    judgement: Judgement
-
-    @property
-    def text(self) -> str:
-        """Its `verdict.json` as of now."""
-        return verdict_text(self.judgement)
-
-    @property
-    def is_same(self) -> bool:
-        """Whether the verdict is the same, byte for byte."""
-        return self.text == self.before.verdict
-
-
-@dataclass(frozen=True)
-class Outcome:
-    """A campaign, or one trial of it, judged again.
-
-    ``cut`` are trials that a killed harness had not judged; ``promises`` are those that
-    were judged by, all of the scenario's if there are none.
-    """
-
-    campaign: SavedCampaign
-    trials: tuple[Again, ...]
-    cut: tuple[str, ...] = ()
-    promises: tuple[PromiseId, ...] = ()
-
-    @property
-    def verdict(self) -> Verdict:
-        """As of the campaign: fail outweighs inconclusive, which outweighs pass."""
-        if any(f.severity is Severity.MUST for _, f in self.findings):
-            return Verdict.FAIL
-        return Verdict.INCONCLUSIVE if self.doubts else Verdict.PASS
-
-    @property
-    def changed(self) -> tuple[Again, ...]:
-        """The trials that are judged otherwise; none of them by some promises only."""
-        if self.promises:
-            return ()
-        return tuple(each for each in self.trials if not each.is_same)
-
-    @property
-    def findings(self) -> tuple[tuple[str, Finding], ...]:
-        """One of each cause that counts, with its trial, in the trials' order.
-
-        What the campaign itself had left out, as it could not be shown again say, is
-        left out again; what no trial had shown before is new, and counts.
-        """
-        counted: dict[Cause, tuple[str, Finding]] = {}
-        told, known = self._reported_causes(), self._causes_before()
-        for each in self.trials:
-            for finding in each.judgement.findings:
-                if finding.cause in told or finding.cause not in known:
-                    name = each.before.trial.name
-                    counted.setdefault(finding.cause, (name, finding))
-        return tuple(counted.values())
-
-    @property
-    def doubts(self) -> tuple[str, ...]:
-        """The campaign's own doubts, as saved, and those of its trials, as of now."""
-        report = self._report
-        told: Collection[str] = () if report is None else report.doubts
-        known = {
-            doubt
-            for each in self.trials
-            if self._report and each.before.found
-            for doubt in each.before.found.doubts
-        }
-        now = [doubt for each in self.trials for doubt in each.judgement.doubts]
-        own = [doubt for doubt in told if doubt not in known]
-        kept = [doubt for doubt in now if doubt in told or doubt not in known]
-        return tuple(dict.fromkeys((*own, *kept, *self._why_unfinished())))
-
-    def _why_unfinished(self) -> Iterator[str]:
-        if self.campaign.only is None and self.campaign.report is None:
-            yield NOT_FINISHED
-        here, report = len(self.trials) + len(self.cut), self._report
-        if report is not None and here != report.trials:
-            yield f"the report counts {report.trials} trials, and {here} are here"
-        for name in self.cut:
-            yield f"trial {name} was cut short before it was judged"
-
-    @property
-    def _report(self) -> ReportFile | None:
-        """The report, where it is of what is judged here."""
-        return self.campaign.report if self.campaign.only is None else None
-
-    def _reported_causes(self) -> set[Cause]:
-        return {each.cause for each in self._report.findings} if self._report else set()
-
-    def _causes_before(self) -> set[Cause]:
-        if self._report is None:
-            return set()
-        found = (each.before.found for each in self.trials)
-        return {finding.cause for file in found if file for finding in file.findings}
 
 
 def judge_folder(path: Path, promises: Sequence[PromiseId] = ()) -> Outcome:

@@ -1,12 +1,16 @@
 """Certification: an agent on a store gets the highest level that it truly reaches.
 
 - `revision`: a requirement set with its levels, frozen data (`requirements/*.yaml`);
-- `asked`, `scenario_set`: what was asked for, and whether that set can certify at all;
+- `asked`, `reading`, `scenario_set`: what was asked for, and whether that set can
+  certify at all;
 - `derive`: a scenario as a campaign of a level runs it;
 - `run`: the campaigns, level after level (the only part that runs anything);
 - `observed`, `outcomes`: what they left behind, and what it means for a level;
-- `levels`, `known`: which level follows from what was shown, pure;
-- `certificate`, `text`, `folder`: what is left to publish;
+- `results`, `evidence`: what is known so far, and as much of it as is weighed;
+- `stops`, `levels`, `known`: what stands in the way of a level, and which one follows,
+  pure;
+- `certificate`, `not_judged`: all that it says; `as_json`, `text`, `page`, `junit` and
+  `folder`: what is left to publish;
 - `reference`: what the contract says of all this.
 
 Nothing is skipped and nothing is softened: a campaign that proves nothing holds a level
@@ -19,8 +23,9 @@ from pathlib import Path
 from chaoskit.campaign import Listener
 from chaoskit.campaign.output import claimed, full_disk_is_told
 from chaoskit.certify import folder
-from chaoskit.certify.asked import Asked, Certified, CertifyError, read
+from chaoskit.certify.asked import Asked, Certified, CertifyError
 from chaoskit.certify.certificate import Certificate
+from chaoskit.certify.reading import read
 from chaoskit.certify.run import Certifier, Selftest
 from chaoskit.certify.server import server_of
 

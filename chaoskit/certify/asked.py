@@ -1,24 +1,15 @@
-"""What a certifying run is asked for, and the set that it reads for that."""
+"""What a certifying run is asked for, and the set that was read for that."""
 
-import hashlib
-import os
 import shlex
-from collections.abc import Sequence
 from dataclasses import dataclass
-from functools import cached_property
 from pathlib import Path
 
-from chaoskit.campaign import jobs_by_default
-from chaoskit.certify import revision as revisions
+from chaoskit.campaign import given_server, jobs_by_default
 from chaoskit.certify.derive import Document
-from chaoskit.certify.known import Known, load_known
+from chaoskit.certify.known import Known
 from chaoskit.certify.revision import Revision
-from chaoskit.certify.scenario_set import flaws
-from chaoskit.loading import Loaded, load_scenario
-from chaoskit.loading.nodes import plain
-from chaoskit.loading.text import read_text
-from chaoskit.loading.yaml_source import parse
-from chaoskit.model.manifest import Manifest, Store
+from chaoskit.loading import Loaded
+from chaoskit.model.manifest import AgentContract, Manifest, Store
 from chaoskit.model.scenario import PostgresDurability, RedisDurability
 
 
@@ -31,6 +22,10 @@ DURABILITIES: dict[Store, tuple[str, ...]] = {
     Store.POSTGRES: tuple(PostgresDurability),
 }
 """The stores whose settings chaoskit sets, and the settings that there are."""
+
+
+AGAIN = "-again"
+"""What the folder of a second run is called beside the first one's name."""
 
 
 @dataclass(frozen=True)
@@ -51,8 +46,11 @@ class Asked:
     jobs: int | None = None
 
     @property
-    def command(self) -> str:
-        """The one command that does it again; jobs change nothing and are left out."""
+    def again(self) -> str:
+        """The one command that does it again; jobs change nothing and are left out.
+
+        It leaves what it finds in another folder, or it would empty this one.
+        """
         words = ["chaoskit", "certify", *map(str, self.scenarios)]
         given = {
             "--agent": self.agent,
@@ -61,7 +59,7 @@ class Asked:
             "--level": self.level,
             "--known": self.known,
             "--budget": self.budget,
-            "--out": self.out,
+            "--out": f"{self.out}{AGAIN}",
         }
         for option, value in given.items():
             words += [option, str(value)] if value is not None else []
@@ -95,6 +93,8 @@ class Certified:
     asked: Asked
     revision: Revision
     members: tuple[Member, ...]
+    manifest_sha256: str
+    """The hash of the manifest's file as it was read."""
     known: tuple[Known, ...] = ()
 
     @property
@@ -103,14 +103,14 @@ class Certified:
         return self.members[0].loaded.manifest
 
     @property
+    def contract(self) -> AgentContract:
+        """What the agent promises."""
+        return self.manifest.contract
+
+    @property
     def manifest_path(self) -> Path:
         """Where its manifest was read."""
         return self.members[0].loaded.manifest_path
-
-    @cached_property
-    def manifest_sha256(self) -> str:
-        """The hash of the manifest's file."""
-        return _sha256(self.manifest_path)
 
     @property
     def jobs(self) -> int:
@@ -124,79 +124,15 @@ class Certified:
     def durability(self) -> str | None:
         """The settings of the store; None where chaoskit sets none."""
         store = self.manifest.store
-        if store not in DURABILITIES:
+        if store not in DURABILITIES or has_own_settings(store):
             return None
         own = str(getattr(self.members[0].loaded.scenario.durability, store.value))
         return self.asked.durability or own
 
 
-def read(asked: Asked, revision: Revision | None = None) -> Certified:
-    """Read everything that a certifying run needs, before it runs anything.
+def has_own_settings(store: Store) -> bool:
+    """Whether it is a server of the user's, and keeps what it was told to keep.
 
-    Raises:
-        InputError: a file is wrong.
-        CertifyError: the set is none that can certify this agent.
+    On a PostgreSQL server chaoskit makes a role of its own, with settings of its own.
     """
-    revision = revision or revisions.load()
-    members = tuple(_member(path, asked) for path in asked.scenarios)
-    names = tuple(member.name for member in members)
-    known = load_known(asked.known, revision, names) if asked.known else ()
-    whole = Certified(asked, revision, members, known)
-    if asked.level not in revision.order:
-        raise CertifyError(
-            f"--level {asked.level}: expected one of {', '.join(revision.order)}"
-        )
-    _one_agent(whole)
-    _settings(whole)
-    found = tuple(flaws(whole.manifest, [m.loaded.scenario for m in members]))
-    if found:
-        raise CertifyError(_listed("This set certifies nothing", found))
-    return whole
-
-
-def _member(path: Path, asked: Asked) -> Member:
-    loaded = load_scenario(path, asked.agent, asked.store)
-    document = plain(parse(str(path), read_text(path)).root)
-    return Member(loaded, document, _sha256(path))
-
-
-def _sha256(path: Path) -> str:
-    return hashlib.sha256(path.read_bytes()).hexdigest()
-
-
-def _one_agent(whole: Certified) -> None:
-    first = whole.manifest_path
-    for member in whole.members[1:]:
-        path = member.loaded.manifest_path
-        if not os.path.samefile(path, first):
-            raise CertifyError(
-                f"{member.loaded.scenario_path} is for another agent ({path}) than "
-                f"{whole.members[0].loaded.scenario_path} ({first}); a certificate is "
-                "for one: name it with --agent"
-            )
-
-
-def _settings(whole: Certified) -> None:
-    """The store's settings are one for the whole set, and ones that there are."""
-    store, given = whole.manifest.store, whole.asked.durability
-    choices = DURABILITIES.get(store, ())
-    if given is not None and given not in choices:
-        expected = f"one of {', '.join(choices)}" if choices else "none"
-        raise CertifyError(
-            f"--durability {given}: expected {expected}, since the store is {store}"
-        )
-    if given is None and choices:
-        own = {
-            str(getattr(member.loaded.scenario.durability, store.value))
-            for member in whole.members
-        }
-        if len(own) > 1:
-            raise CertifyError(
-                f"the scenarios have {store} under different settings "
-                f"({', '.join(sorted(own))}), and a certificate is for one: choose it "
-                "with --durability"
-            )
-
-
-def _listed(head: str, lines: Sequence[str]) -> str:
-    return "\n".join([f"{head}:", *(f"  - {line}" for line in lines)])
+    return store is Store.REDIS and given_server(store) is not None

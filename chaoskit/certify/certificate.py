@@ -1,27 +1,28 @@
 """The certificate: what was certified, how far it came, and what stopped it. Pure.
 
-Everything in it is the same when the command that it names is run again; how long
-things took is kept elsewhere.
+Everything in it is the same when the same command is run again; how long things took
+is kept elsewhere.
 """
 
-import json
-from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import asdict, dataclass
-from typing import Any
+from collections.abc import Iterator
+from dataclasses import dataclass
 
-from chaoskit import __version__
-from chaoskit.certify.asked import Certified
+from chaoskit.certify.asked import Certified, has_own_settings
 from chaoskit.certify.known import Known, is_known, passed
-from chaoskit.certify.levels import Evidence, Outcome, Standing, Stop, standing
-from chaoskit.certify.revision import Campaign, Level, digest
-from chaoskit.certify.run import Ran, Results
+from chaoskit.certify.levels import Standing, standing
+from chaoskit.certify.not_judged import NotJudged, not_judged
+from chaoskit.certify.results import Results
 from chaoskit.certify.scenario_set import tags_tried
-from chaoskit.model.scenario import Strategy
+from chaoskit.certify.stops import Stop
+from chaoskit.model.manifest import AgentContract, Guarantee, Resumes
 from chaoskit.model.verdict import Verdict
 
 NO_LEVEL = "no level"
 KILL = "kill"
 """The campaign whose crossings are the kill points of the label."""
+SETTINGS_UNKNOWN = "settings not known"
+SELFTEST = "quick"
+"""How much of the self-test a certifying run makes: what shows each broken agent."""
 
 
 @dataclass(frozen=True)
@@ -36,6 +37,7 @@ class Certificate:
     results: Results
     server: str
     healed: tuple[Known, ...] = ()
+    not_judged: tuple[NotJudged, ...] = ()
 
     @classmethod
     def of(cls, certified: Certified, results: Results, server: str) -> "Certificate":
@@ -49,13 +51,18 @@ class Certificate:
             results,
             server,
             passed(certified.known, revision, evidence),
+            tuple(not_judged(revision, certified.manifest, results.ran)),
         )
+
+    @property
+    def stops(self) -> tuple[Stop, ...]:
+        """All that stands in the way of what was asked for, known failures too."""
+        return self.standing.stops + self.standing.tag_stops
 
     @property
     def verdict(self) -> Verdict:
         """Pass: all that was asked for holds, or what stopped it is known."""
-        stops = self.standing.stops + self.standing.tag_stops
-        new = [stop for stop in stops if not is_known(stop, self.certified.known)]
+        new = [stop for stop in self.stops if not is_known(stop, self.certified.known)]
         if self.healed or any(stop.requirement for stop in new):
             return Verdict.FAIL
         return Verdict.INCONCLUSIVE if new else Verdict.PASS
@@ -77,9 +84,18 @@ class Certificate:
     @property
     def store(self) -> str:
         """The store and its settings, `redis always`."""
-        settings = self.certified.durability
-        name = self.certified.manifest.store.value
-        return name if settings is None else f"{name} {settings}"
+        store, settings = self.certified.manifest.store, self.certified.durability
+        if has_own_settings(store):
+            return f"{store.value} ({SETTINGS_UNKNOWN})"
+        return store.value if settings is None else f"{store.value} {settings}"
+
+    @property
+    def weaker(self) -> str:
+        """How the agent's contract falls short of the strongest; empty if it does not.
+
+        It belongs beside the level wherever that is said: less was asked of the agent.
+        """
+        return "".join(f" · {term}" for term in _weaker(self.certified.contract))
 
     @property
     def label(self) -> str:
@@ -90,159 +106,27 @@ class Certificate:
         tags = "".join(f" +{tag}" for tag in self.standing.tags)
         level = self.standing.level or NO_LEVEL
         revision = self.certified.revision.revision
-        head = f"chaoskit {revision} {level}{tags} · {self.store}"
+        head = f"chaoskit {revision} {level}{tags}{self.weaker} · {self.store}"
         return f"{head} · {hit}/{seen} kill points · {kills} kills"
 
-
-def as_json(certificate: Certificate) -> str:
-    """`certificate.json`."""
-    return json.dumps(_fields(certificate), indent=2, ensure_ascii=False) + "\n"
-
-
-def _fields(certificate: Certificate) -> dict[str, Any]:
-    certified, stands = certificate.certified, certificate.standing
-    revision, asked = certified.revision, certified.asked
-    return {
-        "chaoskit": __version__,
-        "contract": revision.contract,
-        "requirements": {
-            "revision": revision.revision,
-            "sha256": digest(revision.revision),
-        },
-        "label": certificate.label,
-        "level": stands.level,
-        "level_name": certificate.level_name,
-        "tags": list(stands.tags),
-        "asked": asked.level,
-        "agent": _agent(certified),
-        "store": {
-            "name": certified.manifest.store.value,
-            "durability": certified.durability,
-            "server": certificate.server or None,
-        },
-        "scenarios": [
-            {
-                "name": member.name,
-                "path": str(member.loaded.scenario_path),
-                "sha256": member.sha256,
-            }
-            for member in certified.members
-        ],
-        "levels": [_level(level, certificate) for level in revision.levels],
-        "stopped": _stops(stands.stops, certified.known),
-        "tags_stopped": _stops(stands.tag_stops, certified.known),
-        "warnings": _stops(stands.warnings, ()),
-        "known_failures": [asdict(entry) for entry in certified.known],
-        "known_failures_that_pass": [asdict(entry) for entry in certificate.healed],
-        "reproduce": asked.command,
-    }
+    @property
+    def contract(self) -> str:
+        """What the agent's manifest promises, in words."""
+        return ", ".join(_promised(self.certified.contract))
 
 
-def _agent(certified: Certified) -> dict[str, Any]:
-    manifest = certified.manifest
-    return {
-        "name": manifest.name,
-        "version": manifest.version,
-        "manifest": str(certified.manifest_path),
-        "sha256": certified.manifest_sha256,
-        "launch": manifest.launch.value,
-        "effects": manifest.contract.effects.value,
-        "resumes": manifest.contract.resumes.value,
-        "capabilities": [capability.value for capability in manifest.capabilities],
-    }
+def _weaker(contract: AgentContract) -> Iterator[str]:
+    if contract.effects is not Guarantee.EXACTLY_ONCE:
+        yield contract.effects.value
+    if contract.resumes is not Resumes.LAST_CHECKPOINT:
+        yield f"resumes from {contract.resumes}"
 
 
-def _level(level: Level, certificate: Certificate) -> dict[str, Any]:
-    order = certificate.certified.revision.order
-    held = certificate.standing.level
-    reached = held is not None and order.index(level.id) <= order.index(held)
-    evidence = certificate.results.evidence(certificate.certified)
-    return {
-        "id": level.id,
-        "name": level.name,
-        "holds_when": level.holds,
-        "reached": reached,
-        "campaigns": list(_campaigns(level.campaigns, certificate, evidence)),
-    }
-
-
-def _campaigns(
-    campaigns: Iterable[Campaign], certificate: Certificate, evidence: Evidence
-) -> Iterator[dict[str, Any]]:
-    for campaign in campaigns:
-        for scenario in evidence.scenarios:
-            outcome = evidence.of(scenario, campaign.id)
-            if outcome is None:
-                continue
-            ran = _ran(certificate.results.ran, scenario, campaign.id)
-            yield _campaign(campaign, outcome, ran)
-
-
-def _ran(ran: Sequence[Ran], scenario: str, campaign: str) -> Ran | None:
-    found = (r for r in ran if (r.scenario, r.campaign.id) == (scenario, campaign))
-    return next(found, None)
-
-
-def _campaign(campaign: Campaign, outcome: Outcome, ran: Ran | None) -> dict[str, Any]:
-    fields: dict[str, Any] = {
-        "id": campaign.id,
-        "scenario": outcome.scenario,
-        "about": campaign.about,
-        "strategy": campaign.strategy.value,
-        "depth": campaign.depth,
-        "faults": list(campaign.faults),
-        "wobble": campaign.wobble.value,
-    }
-    if outcome.within:
-        return {**fields, "within": outcome.within}
-    if ran is None:
-        return {**fields, "not_for": outcome.not_for}
-    return {**fields, **_figures(ran)}
-
-
-def _figures(ran: Ran) -> dict[str, Any]:
-    report = ran.report
-    figures: dict[str, Any] = {
-        "verdict": str(ran.verdict),
-        "seed": report.seed,
-        "trials": report.trials,
-        "kills": report.kills,
-        "struck": dict(report.faults),
-        "pairs": ran.pairs,
-    }
-    if ran.campaign.has_targets:
-        crossings = report.crossings
-        figures["crossings"] = {
-            "seen": crossings.seen,
-            "hit": crossings.hit,
-            "missed": len(crossings.missed),
-        }
-    if ran.campaign.strategy is Strategy.CLOSURE:
-        figures["closure"] = _closure(ran)
-    return figures
-
-
-def _closure(ran: Ran) -> dict[str, Any]:
-    report = ran.report
-    return {
-        "states": report.states,
-        "ended": ran.is_closed,
-        "depth_reached": report.depth,
-        "followed_for": ran.campaign.depth if ran.campaign.thorough else None,
-    }
-
-
-def _stops(stops: Iterable[Stop], known: Sequence[Known]) -> list[dict[str, Any]]:
-    return [
-        {
-            "level": stop.level,
-            "scenario": stop.scenario or None,
-            "campaign": stop.campaign,
-            "requirement": stop.requirement or None,
-            "why": stop.why,
-            "schedule": stop.schedule,
-            "replay": stop.replay or None,
-            "known": is_known(stop, known),
-        }
-        for stop in stops
-    ]
+def _promised(contract: AgentContract) -> Iterator[str]:
+    """Limits too, where they are not what every agent has."""
+    yield contract.effects.value
+    yield f"resumes from {contract.resumes}"
+    if contract.max_attempts is not None:
+        yield f"gives up after {contract.max_attempts} deaths at one call"
+    if contract.max_lives > AgentContract.model_fields["max_lives"].default:
+        yield f"may take {contract.max_lives} lives that no fault ended"

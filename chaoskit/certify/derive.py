@@ -42,15 +42,19 @@ def derived(
         "agent": agent,
         "search": {**search, "seed": seed, "trials": trials},
         "faults": list(campaign.faults) or ["kill"],
-        "llm": {**document["llm"], "wobble": campaign.wobble.value},
+        # Every reply has new ids, as a real model's has, whatever makes a test simpler.
+        "llm": {
+            **document["llm"],
+            "fresh_ids": True,
+            "wobble": campaign.wobble.value,
+        },
         "durability": {**document.get("durability", {}), **durability},
     }
     # Every promise is judged: which of them a level demands is for the level to say.
+    # That a field means nothing is the author's word, and here it is not taken.
     whole = {**document, **changes}
-    whole.pop("promises", None)
-    if campaign.thorough:
-        # That a field means nothing is the author's word, and here it is not taken.
-        whole.pop("volatile", None)
+    for softened in ("promises", "volatile"):
+        whole.pop(softened, None)
     if campaign.wobble is Wobble.ARGUMENTS:
         whole["llm"]["script"] = list(_varied(whole["llm"]["script"]))
     return whole

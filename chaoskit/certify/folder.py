@@ -5,12 +5,14 @@ import shutil
 import stat
 from pathlib import Path
 
-from chaoskit.certify.certificate import Certificate, as_json
+from chaoskit.certify.as_json import as_json
+from chaoskit.certify.certificate import Certificate
 from chaoskit.certify.junit import as_junit
 from chaoskit.certify.observed import CLEAN
 from chaoskit.certify.page import as_html
-from chaoskit.certify.run import Ran
+from chaoskit.certify.results import Ran
 from chaoskit.certify.text import as_text
+from chaoskit.model.errors import printable
 from chaoskit.report.badge import GREEN, badge
 
 CERTIFICATE = "certificate.json"
@@ -38,12 +40,15 @@ def _badge(certificate: Certificate) -> str:
     stands = certificate.standing
     tags = "".join(f" +{tag}" for tag in stands.tags)
     revision = certificate.certified.revision.revision
-    said = f"{stands.level}{tags} on {certificate.store}"
+    said = f"{stands.level}{tags}{certificate.weaker} on {certificate.store}"
     return badge(f"chaoskit {revision}", said, GREEN)
 
 
 def _reproduce(certificate: Certificate, path: Path) -> None:
-    path.write_text(f"#!/bin/sh\n{certificate.certified.asked.command}\n", "utf-8")
+    """The paths in it begin where it was run, which it says."""
+    place = f"# from this folder: {printable(str(Path.cwd()))}"
+    command = certificate.certified.asked.again
+    path.write_text(f"#!/bin/sh\n{place}\n{command}\n", "utf-8")
     path.chmod(path.stat().st_mode | stat.S_IXUSR | stat.S_IXGRP | stat.S_IXOTH)
 
 

@@ -1,37 +1,49 @@
 """Known failures: still run, never excused from the level, and gone once they pass.
 
 The file is a list. Each entry says which requirement a scenario is known to break, and
-why that is lived with for now; `level` is the one whose campaigns show it, where that
-is a later one than the requirement's own.
+why that is lived with for now. It is for as much as it names: `level` is the lowest
+that the failure keeps from being reached, where that is a later one than the
+requirement's own, and what breaks it below is new; `subject` is the one call, wait or
+line that it is about.
 """
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from chaoskit.certify.levels import Evidence, Stop
+from chaoskit.certify.evidence import Evidence
 from chaoskit.certify.revision import Revision
+from chaoskit.certify.stops import Stop, broken
 from chaoskit.loading.nodes import Node
 from chaoskit.loading.text import read_text
 from chaoskit.loading.yaml_source import parse
 from chaoskit.model.errors import InputError, Problem, did_you_mean, listed
 
-KEYS = ("requirement", "scenario", "reason", "level")
+KEYS = ("requirement", "scenario", "reason", "level", "subject")
 _EXAMPLE = "{requirement: effects/once-across-kill, scenario: pay, reason: ...}"
 
 
 @dataclass(frozen=True)
 class Known:
-    """A requirement that a scenario is known to break."""
+    """A requirement that a scenario is known to break.
+
+    ``stands_at`` are the levels and tags that this keeps from being reached.
+    """
 
     requirement: str
     scenario: str
     reason: str
     level: str
+    subject: str | None = None
+    stands_at: tuple[str, ...] = ()
 
     def covers(self, stop: Stop) -> bool:
         """Whether it is the failure that a stop tells of."""
-        return (self.requirement, self.scenario) == (stop.requirement, stop.scenario)
+        return (
+            (self.requirement, self.scenario) == (stop.requirement, stop.scenario)
+            and stop.level in self.stands_at
+            and self.subject in (None, stop.subject)
+        )
 
 
 def load_known(
@@ -61,7 +73,7 @@ def _flaws(
         if key not in KEYS:
             expected = f"one of {', '.join(KEYS)}"
             yield node.key_problem(key, expected, did_you_mean(key, KEYS))
-    for key in KEYS[:3]:
+    for key in (*KEYS[:3], *(key for key in KEYS[4:] if key in entry.entries)):
         given = entry.entries.get(key)
         if given is None or not (isinstance(given.value, str) and given.value.strip()):
             yield (given or entry).problem(f"`{key}`, as in {_EXAMPLE}")
@@ -81,11 +93,18 @@ def _flaws(
 def _known(entry: Node, revision: Revision) -> Known:
     given = {key: str(node.value) for key, node in entry.entries.items()}
     own = revision.requirements[given["requirement"]].level
+    level = given.get("level", own)
+    at = revision.order.index(level)
+    # The campaigns of a tag hold every requirement: a later level is not about them.
+    is_later = at > revision.order.index(own)
+    tags = () if is_later else tuple(tag.title for tag in revision.tags)
     return Known(
         given["requirement"],
         given["scenario"],
         given["reason"],
-        given.get("level", own),
+        level,
+        given.get("subject"),
+        (*revision.order[at:], *tags),
     )
 
 
@@ -93,16 +112,11 @@ def passed(
     known: Sequence[Known], revision: Revision, evidence: Evidence
 ) -> tuple[Known, ...]:
     """The entries that did not show, although all that would show them was run."""
-    shown = {
-        (breach.requirement, outcome.scenario)
-        for outcome in evidence.outcomes
-        for breach in outcome.breaches
-    }
+    shown = tuple(broken(revision, evidence))
     return tuple(
         entry
         for entry in known
-        if (entry.requirement, entry.scenario) not in shown
-        and _was_tried(entry, revision, evidence)
+        if not any(map(entry.covers, shown)) and _was_tried(entry, revision, evidence)
     )
 
 

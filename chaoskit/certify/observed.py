@@ -8,9 +8,16 @@ from collections.abc import Collection, Iterable, Iterator
 from pathlib import Path
 from typing import Any
 
+from chaoskit.checks.takeover import blocked
 from chaoskit.model.address import Address, Edge
 from chaoskit.model.faults import FaultKind
-from chaoskit.model.history import FaultFired, LifeEnded, from_line
+from chaoskit.model.history import (
+    FaultFired,
+    LifeContinued,
+    LifeEnded,
+    LifeStarted,
+    from_line,
+)
 from chaoskit.model.schedule import Fault, Schedule
 from chaoskit.model.trial import Trial
 
@@ -64,6 +71,32 @@ def _own(trial: Trial) -> Iterator[Address]:
     began = (e.seq for e in trial.of(LifeEnded) if e.cause == "restored")
     since = max(began, default=-1)
     return (crossed.at for crossed in trial.crossed if crossed.seq > since)
+
+
+def takeovers(out: Path) -> int:
+    """In how many trials of a campaign a paused life had its run taken over.
+
+    Somebody else went on with it, and not all who tried died of waiting for what the
+    paused one held.
+    """
+    paused = (line for line in journal(out) if line["schedule"])
+    trials = (saved(out, line["trial"], _schedule(line)) for line in paused)
+    return sum(_took_over(trial) and not blocked(trial) for trial in trials)
+
+
+def _took_over(trial: Trial) -> bool:
+    """Others of a fleet are there all the time; see `blocked` for what they did."""
+    fired = (Fault.parse(e.fault).kind for e in trial.of(FaultFired))
+    if trial.is_fleet:
+        return FaultKind.PAUSE in fired
+    paused = False
+    for event in trial.history:
+        if isinstance(event, FaultFired):
+            paused |= Fault.parse(event.fault).kind is FaultKind.PAUSE
+        if paused and isinstance(event, LifeStarted):
+            return True
+        paused &= not isinstance(event, LifeContinued)
+    return False
 
 
 def operations(trial: Trial) -> Iterator[tuple[str, str]]:

@@ -3,7 +3,7 @@
 import re
 
 from chaoskit.campaign.search import NOT_FOLLOWED, NOTHING_STRUCK
-from chaoskit.certify.levels import Breach, Outcome
+from chaoskit.certify.evidence import Breach, Outcome
 from chaoskit.certify.revision import Campaign
 from chaoskit.model.report import Report
 
@@ -24,6 +24,7 @@ def outcome(scenario: str, campaign: Campaign, report: Report) -> Outcome:
             plain_text(shown.finding.message),
             str(shown.schedule),
             report.replay_of(shown.schedule),
+            plain_text(shown.finding.subject),
         )
         for shown in report.findings
     )

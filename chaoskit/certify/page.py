@@ -4,9 +4,9 @@ from collections.abc import Iterator
 from html import escape
 
 from chaoskit.certify.certificate import Certificate
-from chaoskit.certify.levels import Stop
-from chaoskit.certify.run import Ran
-from chaoskit.certify.text import figures
+from chaoskit.certify.results import Ran
+from chaoskit.certify.stops import Stop
+from chaoskit.certify.text import facts, figures
 from chaoskit.report.text import writable
 
 
@@ -26,20 +26,17 @@ def _page(certificate: Certificate) -> Iterator[str]:
     yield from _levels(certificate)
     yield from _not_run(certificate)
     stands = certificate.standing
-    yield from _stops("What stopped it", (*stands.stops, *stands.tag_stops))
+    yield from _stops("What stopped it", certificate.stops)
+    asked = certificate.certified.asked.level
+    yield from _stops(f"Found, not demanded at {asked}", stands.beyond)
     yield from _stops("Warnings", stands.warnings)
-    again = escape(certificate.certified.asked.command)
+    again = escape(certificate.certified.asked.again)
     yield f"<h2>To see it again</h2><pre>{again}</pre></body></html>"
 
 
 def _facts(certificate: Certificate) -> Iterator[tuple[str, str]]:
     certified = certificate.certified
-    manifest, revision = certified.manifest, certified.revision
-    yield "agent", f"{manifest.name} {manifest.version or ''}".strip()
-    server = f", {certificate.server}" if certificate.server else ""
-    yield "store", certificate.store + server
-    yield "requirements", f"{revision.revision}, contract {revision.contract}"
-    yield "tags", ", ".join(certificate.standing.tags) or "none"
+    yield from facts(certificate)
     yield "scenarios", ", ".join(member.name for member in certified.members)
     for entry in certified.known:
         yield "known failure", f"{entry.scenario}: {entry.requirement}: {entry.reason}"

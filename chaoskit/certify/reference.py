@@ -4,6 +4,7 @@ from collections.abc import Iterable, Iterator
 
 from chaoskit.certify import revision as revisions
 from chaoskit.certify.revision import Campaign, Revision
+from chaoskit.certify.scenario_set import ATTEMPTS_MIN
 from chaoskit.checks import REQUIREMENTS
 from chaoskit.model.manifest import Store
 from chaoskit.model.verdict import Severity
@@ -22,20 +23,33 @@ needs one that is not declared, is an error."""
 _CAMPAIGNS = """\
 A level holds when each of its campaigns, and each of those below it, was run on every
 scenario of the set, struck wherever it was to strike, and broke no requirement that is
-demanded there or below. What proves nothing holds a level up as a finding does."""
+demanded there or below. What proves nothing holds a level up as a finding does. Each
+campaign judges every promise, answers with fresh ids, and takes nobody's word for it
+that a field of the store means nothing (`volatile`); so a closure may come to no end,
+and the certificate says how deep it came. Every broken requirement is listed at the
+lowest level that it keeps from being reached; any new one up to the level that was
+asked for makes exit code 1, and one above it is told and does not."""
+
+_WEAKER = """\
+Weaker promises than `exactly-once` and `last-checkpoint` stand beside the level, in
+label and badge too. An agent that gives a run up after fewer than {attempts} deaths
+(`max_attempts`) is not certified, as it might wherever it is killed twice. What was not
+judged is listed with its reason: what needs an `inspect` or a log that the agent does
+not have. Settings of a Redis server that the user has given are not known, and not
+stated."""
 
 _PAIRS = """\
 A campaign is left out, with the reason on the certificate, where it has no meaning for
 the agent or the scenario, and {narrow} where {wider} has tried all that it would: that
-one ran every recovery to its end, took nobody's word for it that a field of the store
-means nothing, found nothing, left nothing out and came to an end. It never stands for
-{narrow} of a scenario that waits, as its worlds are restored when a wait is over."""
+one ran every recovery to its end, found nothing, left nothing out and came to an end.
+It never stands for {narrow} of a scenario that waits, as its worlds are restored when a
+wait is over."""
 
 _TAGS = """\
 Tags stand beside a level of at least {lowest}, never instead of one. Each is tried
 where the manifest declares its capability, or on its stores; its own campaigns must
-break no requirement at all. (The tag `upgrade`, of two versions of one agent, is not
-tried yet.)"""
+break no requirement at all, and no campaign of any level what the tag stands for. (The
+tag `upgrade`, of two versions of one agent, is not tried yet.)"""
 
 _DEMANDS = """\
 The requirements of revision {name} (SHA-256 of the file: `{digest}`). A released
@@ -43,10 +57,13 @@ revision is never changed. What a SHOULD asks for only warns."""
 
 _PUBLISHED = """\
 A known failure may be listed, with a reason: it is still run and lifts no level, and
-once it passes the run fails until the entry is taken out. What is left is a folder to
+once it passes the run fails until the entry is taken out. It is for one requirement of
+one scenario, from its `level` on (without that, the requirement's own), and with a
+`subject` for that one call, wait or line only. What is left is a folder to
 publish: `certificate.json` (`.html`, `.txt`), JUnit's XML, a badge from {badge} on, the
 report and the journal of each campaign, the trials that show something, and the one
-command that gives the same `certificate.json` again, byte for byte."""
+command that does it again, into another folder; the same command gives the same
+`certificate.json`, byte for byte. The self-test that is included is the quick one."""
 
 
 def certification(name: str = revisions.CURRENT) -> Iterator[Piece]:
@@ -57,13 +74,14 @@ def certification(name: str = revisions.CURRENT) -> Iterator[Piece]:
     levels = ((f"{each.id} {each.name}", each.holds) for each in revision.levels)
     yield ("level", "holds when"), levels
     yield _CAMPAIGNS
+    yield _WEAKER.format(attempts=ATTEMPTS_MIN)
     groups = ((each.id, each.campaigns) for each in revision.levels)
     yield ("level", "campaign", "tries"), _tried(groups)
     for narrow in revision.campaigns():
         if narrow.within is not None:
             yield _PAIRS.format(narrow=f"`{narrow.id}`", wider=f"`{narrow.within}`")
     yield _TAGS.format(lowest=first)
-    yield ("tag", "where"), _tags(revision)
+    yield ("tag", "where", "stands for"), _tags(revision)
     tags = ((f"`{each.id}`", each.campaigns) for each in revision.tags)
     yield ("tag", "campaign", "tries"), _tried(tags)
     digest = revisions.digest(revision.revision)
@@ -85,11 +103,13 @@ def _on(stores: Iterable[Store]) -> str:
     return f" On {' and '.join(stores)} only."
 
 
-def _tags(revision: Revision) -> Iterator[tuple[str, str]]:
+def _tags(revision: Revision) -> Iterator[tuple[str, str, str]]:
     for tag in revision.tags:
         stores = f"the store is {' or '.join(tag.stores)}"
         declared = f"`{tag.capability}` is declared"
-        yield f"`{tag.id}`", declared if tag.capability else stores
+        demands = ", ".join(f"`{demand}`" for demand in tag.demands)
+        where = declared if tag.capability else stores
+        yield f"`{tag.id}`", where, demands or "its campaigns"
 
 
 def _demands(revision: Revision) -> Iterator[tuple[str, str, str]]:

@@ -54,8 +54,7 @@ class Campaign(Frozen):
     or_depth: bool = False
     """Whether it may end at its limit of trials, and only says how deep it came."""
     thorough: bool = False
-    """Of a closure: no recovery is cut short, no field of a world is passed over since
-    the scenario lists it as volatile, and it is followed for `depth` kills."""
+    """Of a closure: no recovery is cut short, and it is followed for `depth` kills."""
     within: Text | None = None
     """The thorough closure among whose chains of kills all of its schedules are: where
     that one was run to its end and found nothing, it need not be run."""
@@ -84,7 +83,18 @@ class Tag(Frozen):
     """Tried where the manifest declares it."""
     stores: tuple[Store, ...] = ()
     """Tried with these stores, where no capability is named."""
+    demands: tuple[Text, ...] = ()
+    """Requirements, or whole promises, that no campaign of any level may break."""
     campaigns: tuple[Campaign, ...] = ()
+
+    @property
+    def title(self) -> str:
+        """What stands where a level would."""
+        return f"tag {self.id}"
+
+    def demands_it(self, requirement: str) -> bool:
+        """Whether the tag says that a requirement holds, wherever it was tried."""
+        return any(_is_of(requirement, demand) for demand in self.demands)
 
 
 class Requirement(Frozen):
@@ -121,6 +131,10 @@ class Revision(Frozen):
         for name, requirement in self.requirements.items():
             if requirement.level not in self.order:
                 raise flaw(f"a level for {name}", requirement.level)
+        for tag in self.tags:
+            for demand in tag.demands:
+                if not any(_is_of(name, demand) for name in self.requirements):
+                    raise flaw("a requirement or a promise", demand)
         return self
 
     @property
@@ -139,17 +153,20 @@ class Revision(Frozen):
         for tag in self.tags:
             yield from tag.campaigns
 
-    def demanded(self, requirement: str, level: str) -> bool:
-        """Whether a requirement is demanded at a level; an unknown one always is."""
+    def demanded_at(self, requirement: str, level: str) -> str:
+        """The first level, from this one on, at which a requirement is demanded."""
         known = self.requirements.get(requirement)
-        if known is None:
-            return True
-        return self.order.index(known.level) <= self.order.index(level)
+        own = level if known is None else known.level
+        return max(own, level, key=self.order.index)
 
     def severity(self, requirement: str) -> Severity:
         """How much breaking it weighs; an unknown one is a MUST."""
         known = self.requirements.get(requirement)
         return known.severity if known else Severity.MUST
+
+
+def _is_of(requirement: str, demand: str) -> bool:
+    return demand in (requirement, requirement.partition("/")[0])
 
 
 def _holds(wider: Campaign, campaign: Campaign) -> bool:

@@ -7,14 +7,15 @@ A server, image or package that is missing ends it with an error: nothing is ski
 import json
 import os
 from collections.abc import Callable
-from dataclasses import dataclass, field, replace
+from dataclasses import replace
 from pathlib import Path
 
 from chaoskit.campaign import Listener, Options, Progress, given_server, run_campaign
 from chaoskit.certify.asked import Certified, CertifyError, Member
 from chaoskit.certify.derive import can_vary, derived
+from chaoskit.certify.evidence import Base, Outcome
 from chaoskit.certify.known import is_known
-from chaoskit.certify.levels import Base, Evidence, Outcome, stops_of
+from chaoskit.certify.levels import stops_of
 from chaoskit.certify.observed import (
     chased,
     clean,
@@ -23,11 +24,16 @@ from chaoskit.certify.observed import (
     kills_in,
     operations,
     pairs,
+    takeovers,
 )
 from chaoskit.certify.outcomes import is_whole, outcome
+from chaoskit.certify.reading import unchanged, unfit_for
+from chaoskit.certify.results import Ran, Results
 from chaoskit.certify.revision import TRIALS_MAX, Campaign
 from chaoskit.certify.scenario_set import has_waits, not_for, tags_tried, unseen
-from chaoskit.loading import Loaded, load_scenario, unfit
+from chaoskit.certify.server import image_of
+from chaoskit.loading import Loaded, load_scenario
+from chaoskit.model.faults import FaultKind
 from chaoskit.model.manifest import Capability, Manifest
 from chaoskit.model.report import Report
 from chaoskit.model.scenario import Strategy
@@ -37,43 +43,12 @@ from chaoskit.model.verdict import Verdict
 Selftest = Callable[[], tuple[str, ...]]
 """Reasons for which the self-test of this installation is not green; none if it is."""
 
+NO_TAKEOVER = (
+    "no pause at all led to a takeover: whoever was to go on with the run of a paused "
+    "life could not, as where it waits for a lock that this one holds"
+)
 CLEAN_RUNS = 2
 """How often the fault-free run is made beside the two that every campaign has."""
-
-
-@dataclass(frozen=True)
-class Ran:
-    """One campaign that was run, and what it left.
-
-    ``verdict`` is that of its report, without doubts that the campaign is there for.
-    """
-
-    scenario: str
-    campaign: Campaign
-    report: Report
-    verdict: Verdict
-    pairs: int = 0
-
-    @property
-    def is_closed(self) -> bool:
-        """Of a closure: whether no further kill leads anywhere new, however many."""
-        followed = self.campaign.depth if self.campaign.thorough else None
-        is_cut = followed is not None and self.report.depth == followed
-        return self.report.states is not None and not self.report.endless and not is_cut
-
-
-@dataclass
-class Results:
-    """What is known so far."""
-
-    outcomes: list[Outcome] = field(default_factory=list)
-    ran: list[Ran] = field(default_factory=list)
-    base: Base = field(default_factory=Base)
-
-    def evidence(self, certified: Certified) -> Evidence:
-        """As the evaluation takes it."""
-        names = tuple(member.name for member in certified.members)
-        return Evidence(names, tuple(self.outcomes), self.base)
 
 
 class Certifier:
@@ -131,6 +106,7 @@ class Certifier:
         _verify_streaming(manifest, streamed=streamed)
         scenarios = [member.loaded.scenario for member in self._certified.members]
         missing = tuple(unseen(scenarios, manifest, seen))
+        self.results.image = image_of(manifest)
         self.results.base = Base(missing, self._selftest())
 
     def _run(self, campaign: Campaign, member: Member) -> Outcome:
@@ -146,6 +122,8 @@ class Certifier:
         loaded = self._derived(campaign, member)
         report = self._campaign(campaign, loaded, schedules or (), out)
         found = outcome(member.name, campaign, report)
+        if FaultKind.PAUSE in campaign.faults and not takeovers(out):
+            found = replace(found, doubts=(*found.doubts, NO_TAKEOVER))
         doubtful = Verdict.INCONCLUSIVE if found.doubts else Verdict.PASS
         verdict = report.verdict if report.verdict is Verdict.FAIL else doubtful
         tried = pairs(journal(out))
@@ -166,13 +144,11 @@ class Certifier:
         return f"within {campaign.within}: {states}, {struck} kills"
 
     def _why_not(self, campaign: Campaign, member: Member) -> str:
-        scenario, manifest = member.loaded.scenario, member.loaded.manifest
-        searching = _with_strategy(member.loaded, campaign.strategy).scenario
         return not_for(
             campaign,
-            manifest,
-            scenario,
-            unfit(searching, manifest),
+            member.loaded.manifest,
+            member.loaded.scenario,
+            unfit_for(campaign, member),
             can_vary=can_vary(member.document),
         )
 
@@ -211,7 +187,9 @@ class Certifier:
             {} if durability is None else {store.value: durability},
         )
         path.write_text(_as_yaml(document), encoding="utf-8")
-        return load_scenario(path, self._asked.agent, self._asked.store)
+        loaded = load_scenario(path, self._asked.agent, self._asked.store)
+        unchanged(self._certified, member)
+        return loaded
 
     def _schedules(
         self, campaign: Campaign, member: Member

@@ -18,6 +18,9 @@ from chaoskit.model.scenario import (
     Wobble,
 )
 
+ATTEMPTS_MIN = 3
+"""Two deaths at one call, as in a pair of kills, must not excuse what fails then."""
+
 NEEDED_BY: Mapping[Capability, tuple[str, Callable[[Scenario], bool]]] = {
     Capability.PARALLEL_TOOLS: (
         "a turn with several calls",
@@ -56,6 +59,18 @@ def flaws(manifest: Manifest, scenarios: Sequence[Scenario]) -> Iterator[str]:
                 f"{capability}: add it to `capabilities`, or leave the scenario out"
             )
     yield from _workers(manifest)
+    yield from _gives_up_early(manifest)
+
+
+def _gives_up_early(manifest: Manifest) -> Iterator[str]:
+    """A run may fail after so many deaths: so what kills are to show is excused."""
+    attempts = manifest.contract.max_attempts
+    if attempts is not None and attempts < ATTEMPTS_MIN:
+        yield (
+            f"{manifest.name} declares `max_attempts: {attempts}`, and runs are killed "
+            f"twice, which must not end by that: expected {ATTEMPTS_MIN} or "
+            "more, or no such limit"
+        )
 
 
 def _workers(manifest: Manifest) -> Iterator[str]:

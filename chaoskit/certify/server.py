@@ -1,10 +1,14 @@
-"""Which server a certificate was earned on: its name and version, as it says itself."""
+"""What a certificate was earned with, beside the agent's files.
 
+A server is told by name and version, as it says itself, an image by its digest.
+"""
+
+import asyncio
 import re
 import subprocess
 
 from chaoskit.campaign import given_server
-from chaoskit.model.manifest import Store
+from chaoskit.model.manifest import Launch, Manifest, Store
 from chaoskit.world.postgres.programs import find_programs
 from chaoskit.world.redis.own import find_program
 
@@ -27,6 +31,28 @@ def server_of(store: Store) -> str:
             return _version(str(find_programs() / "postgres"))
         case _:
             return ""
+
+
+def image_of(manifest: Manifest) -> str:
+    """The digest of the image that an agent's lives run in; empty where they do not.
+
+    Raises:
+        LaunchError: the engine cannot be reached, or has no such image.
+    """
+    if manifest.launch is not Launch.DOCKER or manifest.docker is None:
+        return ""
+    return asyncio.run(_digest(manifest.docker.image))
+
+
+async def _digest(image: str) -> str:
+    from chaoskit.agents.docker.engine import Engine
+
+    engine = Engine("certificate")
+    await engine.connect()
+    try:
+        return await engine.image(image)
+    finally:
+        engine.close()
 
 
 def _version(program: str) -> str:

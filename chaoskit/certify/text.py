@@ -2,9 +2,11 @@
 
 from collections.abc import Iterator
 
-from chaoskit.certify.certificate import Certificate
-from chaoskit.certify.levels import Stop
-from chaoskit.certify.run import Ran
+from chaoskit.certify.certificate import SELFTEST, Certificate
+from chaoskit.certify.not_judged import NotJudged
+from chaoskit.certify.results import Ran
+from chaoskit.certify.stops import Stop
+from chaoskit.model.errors import printable
 from chaoskit.report.text import writable
 
 
@@ -14,17 +16,10 @@ def as_text(certificate: Certificate) -> str:
 
 
 def _lines(certificate: Certificate) -> Iterator[str]:
-    certified, stands = certificate.certified, certificate.standing
-    manifest = certified.manifest
+    certified = certificate.certified
     yield certificate.label
-    version = f" {manifest.version}" if manifest.version else ""
-    yield f"  agent         {manifest.name}{version} ({certified.manifest_path})"
-    server = f", {certificate.server}" if certificate.server else ""
-    yield f"  store         {certificate.store}{server}"
-    revision = certified.revision
-    yield f"  requirements  {revision.revision}, contract {revision.contract}"
-    yield f"  level         {certificate.level_name}"
-    yield f"  tags          {', '.join(stands.tags) or 'none'}"
+    for name, value in facts(certificate):
+        yield f"  {name:<13} {value}"
     yield ""
     for ran in certificate.results.ran:
         yield f"  {ran.scenario}: {ran.campaign.id}: {figures(ran)}"
@@ -39,8 +34,34 @@ def _lines(certificate: Certificate) -> Iterator[str]:
             f"and passes: take it out of {certified.asked.known}."
         )
     yield ""
-    again = certified.asked.command
+    again = certified.asked.again
     yield f"It covers this agent on this store only. To see it again: {again}"
+
+
+def facts(certificate: Certificate) -> Iterator[tuple[str, str]]:
+    """What stands beside the label, by name."""
+    certified, manifest = certificate.certified, certificate.certified.manifest
+    version = f" {manifest.version}" if manifest.version else ""
+    path = printable(str(certified.manifest_path))
+    yield "agent", f"{manifest.name}{version} ({path})"
+    if image := certificate.results.image:
+        yield "image", image
+    yield "promises", certificate.contract
+    server = f", {certificate.server}" if certificate.server else ""
+    yield "store", certificate.store + server
+    revision = certified.revision
+    yield "requirements", f"{revision.revision}, contract {revision.contract}"
+    yield "level", certificate.level_name
+    yield "tags", ", ".join(certificate.standing.tags) or "none"
+    yield "self-test", f"{SELFTEST}: each broken agent by what shows it, few kills"
+    for each in certificate.not_judged:
+        yield "not judged", unjudged(each)
+
+
+def unjudged(each: NotJudged) -> str:
+    """The requirements, why they were not judged, and where, if not anywhere."""
+    where = f" ({', '.join(each.where)})" if each.where else ""
+    return f"{', '.join(each.requirements)}: {each.why}{where}"
 
 
 def figures(ran: Ran) -> str:
@@ -65,6 +86,10 @@ def _stopped(certificate: Certificate) -> Iterator[str]:
     for stop in (*stands.stops, *stands.tag_stops):
         yield ""
         yield from _stop(stop)
+    asked = certificate.certified.asked.level
+    for stop in stands.beyond:
+        yield ""
+        yield from _stop(stop, f"found, not demanded at {asked}")
     for stop in stands.warnings:
         yield ""
         yield from _stop(stop, "warning")
@@ -72,7 +97,9 @@ def _stopped(certificate: Certificate) -> Iterator[str]:
 
 def _stop(stop: Stop, head: str = "") -> Iterator[str]:
     place = ", ".join(filter(None, (stop.scenario, stop.campaign)))
-    yield f"{head or f'{stop.level} was not reached'} ({place}): {stop.requirement}"
+    where = f" ({place})" if place else ""
+    head = head or f"{stop.level} was not reached"
+    yield f"{head}{where}: {stop.requirement}".rstrip(": ")
     yield f"   {stop.why}"
     if stop.replay:
         yield f"   schedule: {stop.schedule or 'none: the fault-free run'}"

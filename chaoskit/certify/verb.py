@@ -7,6 +7,7 @@ from chaoskit.campaign import Listener
 from chaoskit.certify import Asked, CertifyError, certify, read
 from chaoskit.certify.text import as_text
 from chaoskit.model.verdict import Verdict
+from chaoskit.report.show import show
 from chaoskit.selftest.run import SelftestError, is_green
 
 EXITS = {Verdict.PASS: 0, Verdict.FAIL: 1, Verdict.INCONCLUSIVE: 3}
@@ -26,9 +27,9 @@ def verb(asked: Asked, progress: AbstractContextManager[Listener]) -> int:
                 certified, lambda: _selftest(certified.jobs), listener
             )
     except (CertifyError, SelftestError) as error:
-        print(error, file=sys.stderr)  # noqa: T201
+        show(f"{error}\n", sys.stderr)
         return EXIT_WRONG_INPUT
-    print(as_text(certificate), end="", flush=True)  # noqa: T201
+    show(as_text(certificate))
     return EXITS[certificate.verdict]
 
 

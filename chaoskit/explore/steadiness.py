@@ -11,11 +11,18 @@ both runs, all before the numbers part, each of them can be told, and is struck.
 
 What is changed may bear a name that is fresh in each run, that of a process say, or
 that of whichever of some parallel calls was first. So where the numbers are the same,
-it is enough that the changes are alike in the same places.
+it is enough that the changes are alike in the same places; or, where nothing that was
+there is ever overwritten, that as much was added, in whatever order. Parallel calls
+write rows in batches of their own sizes, whoever comes first, and in a list that is
+sorted by random ids a row may come to stand anywhere. A heartbeat overwrites.
 """
 
-from collections.abc import Mapping
+import json
+import re
+from collections import Counter
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
+from typing import NamedTuple
 
 from chaoskit.explore.baseline import Baseline
 from chaoskit.explore.fingerprint import Canon
@@ -27,8 +34,20 @@ from chaoskit.model.trial import Trial
 Views = Mapping[str, View]
 """What was seen in a run, by address."""
 
-Change = frozenset[str]
-"""The paths of the fields that one message changed."""
+Fields = Mapping[str, str]
+"""What a world holds, see `Canon.fields`."""
+_PLACE = re.compile(r"\.\d+(?=\.|$)")
+_NAME = re.compile(r"<\d+>")
+
+
+class Change(NamedTuple):
+    """What one message changed: the paths of fields, and what was added to what.
+
+    ``added`` is None where something that was there is gone, or is another now.
+    """
+
+    paths: frozenset[str] = frozenset()
+    added: frozenset[tuple[str, int]] | None = frozenset()
 
 
 @dataclass(frozen=True)
@@ -55,24 +74,37 @@ def steadiness(
     mixed, idle, changing = [], set(), {}
     for operation in sorted(first.keys() & second.keys(), key=str):
         one, other = first[operation], second[operation]
-        later = {*one[1:], *other[1:]}
-        if _that_change(one) == _that_change(other) or _shape(one) == _shape(other):
+        later = {change.paths for change in (*one[1:], *other[1:])}
+        if _are_alike(one, other):
             changing[operation] = frozenset(_that_change(one))
-        elif len(later) > 1:
+        elif len(later) > 1 and not _is_added(one, other):
             mixed.append(operation)
         if later == {frozenset()}:
             idle.add(operation)
     return Steadiness(tuple(mixed), frozenset(idle), changing)
 
 
-def _that_change(changes: list[Change]) -> dict[int, Change]:
+def _are_alike(one: list[Change], other: list[Change]) -> bool:
+    """Whether both changed something at the same occurrences, and the like of it."""
+    return _that_change(one) == _that_change(other) or _shape(one) == _shape(other)
+
+
+def _that_change(changes: list[Change]) -> dict[int, frozenset[str]]:
     """What occurrences changed, by their number, but for those that changed nothing."""
-    return {nth: change for nth, change in enumerate(changes, 1) if change}
+    paths = enumerate((change.paths for change in changes), 1)
+    return {nth: changed for nth, changed in paths if changed}
 
 
 def _shape(changes: list[Change]) -> list[int | None]:
     """Each change by the place where its like was first, None where there is none."""
-    return [changes.index(change) if change else None for change in changes]
+    paths = [change.paths for change in changes]
+    return [paths.index(changed) if changed else None for changed in paths]
+
+
+def _is_added(one: list[Change], other: list[Change]) -> bool:
+    """Whether both added the same, message by message, in whatever order."""
+    added = [Counter(change.added for change in side) for side in (one, other)]
+    return added[0] == added[1] and None not in added[0]
 
 
 def _changes(trial: Trial, views: Views, canon: Canon) -> dict[Operation, list[Change]]:
@@ -82,15 +114,35 @@ def _changes(trial: Trial, views: Views, canon: Canon) -> dict[Operation, list[C
     before, at whatever message, shows the world that this one found.
     """
     found: dict[Operation, list[Change]] = {}
-    was: dict[str, str] = {}
+    was: Fields = {}
     for address in trial.addresses:
         view = views.get(str(address))
         now = was if view is None else canon.fields(_store(view))
         if address.operation.service in STORES and address.edge == Edge.AFTER:
-            differing = (path for path in was | now if was.get(path) != now.get(path))
-            found.setdefault(address.operation, []).append(frozenset(differing))
+            found.setdefault(address.operation, []).append(_change(was, now))
         was = now
     return found
+
+
+def _change(was: Fields, now: Fields) -> Change:
+    paths = was.keys() | now.keys()
+    differing = frozenset(path for path in paths if was.get(path) != now.get(path))
+    before, after = _held(was, differing), _held(now, differing)
+    if before - after:
+        return Change(differing, None)
+    added = Counter[str]()
+    for (place, _), times in (after - before).items():
+        added[place] += times
+    return Change(differing, frozenset(added.items()))
+
+
+def _held(fields: Fields, paths: Iterable[str]) -> Counter[tuple[str, str]]:
+    """How often each value is there, wherever in a list, whatever its random words."""
+    return Counter(
+        (_PLACE.sub(".#", path), _NAME.sub("<?>", json.dumps(value)))
+        for path in paths
+        for value in json.loads(fields.get(path, "[]"))
+    )
 
 
 def _store(view: View) -> View:

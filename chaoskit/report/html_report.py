@@ -80,6 +80,8 @@ def _facts(report: Report) -> Iterator[tuple[str, str]]:
         yield "periodic", ", ".join(report.periodic)
     if report.volatile:
         yield "volatile", ", ".join(report.volatile)
+    if report.volatile_listed:
+        yield "volatile, as the scenario says", ", ".join(report.volatile_listed)
     yield "chaoskit", report.chaoskit
 
 

@@ -44,6 +44,7 @@ def _fields(report: Report) -> dict[str, JsonValue]:
         "notes": list(report.notes),
         "periodic": list(report.periodic),
         "volatile": list(report.volatile),
+        "volatile_listed": list(report.volatile_listed),
         "replay": report.replay,
     }
 

@@ -34,6 +34,9 @@ def _lines(report: Report) -> Iterator[str]:
         yield f"  periodic   {', '.join(report.periodic)}"
     if report.volatile:
         yield f"  volatile   {', '.join(report.volatile)}"
+    if report.volatile_listed:
+        listed = ", ".join(report.volatile_listed)
+        yield f"  volatile   {listed} (so the scenario says)"
     yield from (f"  note       {note}" for note in report.notes)
     for number, shown in enumerate(report.findings, 1):
         yield ""

@@ -8,6 +8,9 @@ from typing import Any
 from chaoskit import __version__
 from chaoskit.selftest.catalogue import Specimen
 
+OF_A_VERDICT = (0, 1, 3)
+"""The exit codes of a campaign that came to one, whichever it is."""
+
 
 @dataclass(frozen=True)
 class Tested:
@@ -16,7 +19,8 @@ class Tested:
     ``found`` says whether its own requirement was found broken; ``others`` are those
     that were found beside it, ``follows`` those that the report says come from it.
     ``needed`` is the number of faults that had struck when it was first found,
-    ``schedule`` the smallest one that shows it. ``told`` is the campaign's own report.
+    ``schedule`` the smallest one that shows it. ``told`` is the campaign's own report,
+    ``code`` what it exited with.
     """
 
     specimen: Specimen
@@ -32,10 +36,13 @@ class Tested:
     needed: int | None = None
     schedule: str | None = None
     doubts: tuple[str, ...] = ()
+    code: int = 0
 
     @property
     def is_as_expected(self) -> bool:
         """A broken one is found by its own requirement alone, a correct one passes."""
+        if self.code not in OF_A_VERDICT:
+            return False
         if self.specimen.is_broken:
             return self.found and not self.others
         return self.verdict == "pass"
@@ -71,6 +78,7 @@ def tested(
     journal: Sequence[dict[str, Any]],
     told: str,
     seconds: float,
+    code: int,
 ) -> Tested:
     """Read a campaign's report and the lines of its journal."""
     must = [each for each in report["findings"] if each["severity"] == "must"]
@@ -82,7 +90,7 @@ def tested(
         report["verdict"],
         told,
         seconds,
-        found=bool(shown),
+        found=any(_shows(each, specimen, report) for each in shown),
         others=_ids(each for each in besides if not each["follows"]),
         follows=_ids(each for each in besides if each["follows"]),
         trials=report["trials"],
@@ -91,12 +99,24 @@ def tested(
         needed=_needed(own, journal),
         schedule=shown[0]["schedule"] if shown else None,
         doubts=tuple(report["doubts"]),
+        code=code,
     )
 
 
-def untested(specimen: Specimen, told: str, seconds: float) -> Tested:
+def _shows(finding: dict[str, Any], specimen: Specimen, report: dict[str, Any]) -> bool:
+    """Whether it is the defect that was found, and no crash on the way to it.
+
+    What needs a fault to be shown is not shown by a run that no fault struck: there the
+    agent may just be unable to run here.
+    """
+    if not specimen.label.shows:
+        return True
+    return bool(finding["schedule"]) and sum(report["faults"].values()) > 0
+
+
+def untested(specimen: Specimen, told: str, seconds: float, code: int = 0) -> Tested:
     """A campaign that left no report proves nothing; what it said is told."""
-    return Tested(specimen, "none", told, seconds)
+    return Tested(specimen, "none", told, seconds, code=code)
 
 
 def _ids(findings: Iterator[dict[str, Any]]) -> tuple[str, ...]:

@@ -1,6 +1,7 @@
 """Puts specimens to the test: a campaign each, and what its report says."""
 
 import json
+import shutil
 import tempfile
 import time
 from collections.abc import Callable, Iterator, Sequence
@@ -10,6 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from chaoskit.campaign import given_server, jobs_by_default
+from chaoskit.campaign.saved import MARK
 from chaoskit.model.manifest import Store
 from chaoskit.selftest.campaigns import Campaigns, Ended
 from chaoskit.selftest.catalogue import Specimen, specimens
@@ -85,6 +87,7 @@ def _test(
     specimen: Specimen, campaigns: Campaigns, out: Path, *, quick: bool
 ) -> Tested:
     began = time.monotonic()
+    _forget(out)
     words = _words(specimen, quick=quick)
     try:
         code, told = campaigns.run([*words, "--jobs", "1", "--out", str(out)])
@@ -95,9 +98,15 @@ def _test(
     seconds = round(time.monotonic() - began, 1)
     report = out / "report.json"
     if not report.is_file():
-        return untested(specimen, told, seconds)
+        return untested(specimen, told, seconds, code)
     fields: dict[str, Any] = json.loads(report.read_text(encoding="utf-8"))
-    return tested(specimen, fields, _journal(out), told, seconds)
+    return tested(specimen, fields, _journal(out), told, seconds, code)
+
+
+def _forget(out: Path) -> None:
+    """Nothing that an earlier self-test left may be taken for what this one found."""
+    if (out / MARK).exists():
+        shutil.rmtree(out)
 
 
 def _words(specimen: Specimen, *, quick: bool) -> list[str]:

@@ -4,6 +4,7 @@ import sys
 from collections.abc import Sequence
 from pathlib import Path
 
+from chaoskit.report.show import show
 from chaoskit.selftest.catalogue import UnknownSpecimen, specimens
 from chaoskit.selftest.outcome import Tested, as_json
 from chaoskit.selftest.run import SelftestError, default_jobs, selftest
@@ -19,15 +20,17 @@ def verb(
     """Run it; returns the exit code of the program."""
     try:
         picked = specimens(names)
+        if out is not None:
+            (out / RESULT).unlink(missing_ok=True)
         outcome = selftest(
             picked, jobs or default_jobs(), quick=quick, out=out, listener=_told
         )
     except (SelftestError, UnknownSpecimen) as error:
-        print(error, file=sys.stderr)  # noqa: T201
+        show(f"{error}\n", sys.stderr)
         return EXIT_WRONG_INPUT
     if out is not None:
         (out / RESULT).write_text(as_json(outcome), encoding="utf-8")
-    print(as_table(outcome), end="", flush=True)  # noqa: T201
+    show(as_table(outcome))
     return EXIT_GREEN if outcome.is_green else EXIT_NOT_GREEN
 
 
@@ -35,4 +38,4 @@ def _told(each: Tested) -> None:
     """A line on standard error as soon as a specimen is through."""
     word = "as expected" if each.is_as_expected else "NOT as expected"
     line = f"{each.specimen.name}: {word}, {each.trials} trials, {each.seconds:g} s"
-    print(line, file=sys.stderr, flush=True)  # noqa: T201
+    show(f"{line}\n", sys.stderr)

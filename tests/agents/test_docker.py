@@ -114,9 +114,10 @@ async def test_a_death_by_its_own_fault_is_told_from_an_exit(
     launching: Launching, agent: Any, stage: Any
 ) -> None:
     """The engine says 139 for both; it crashes once it is held."""
-    crash = "import ctypes; signal.signal(signal.SIGUSR1, lambda *_: ctypes.string_at(0))"
+    crash = "lambda *_: __import__('ctypes').string_at(0)"
+    code = f"signal.signal(signal.SIGUSR1, {crash}); tell(0); stay()"
     async with launching() as launcher:
-        life = await launcher.start(agent(f"{crash}; tell(0); stay()"))
+        life = await launcher.start(agent(code))
         await stage.hear()
         await life.signal(signal.SIGUSR1)
         assert await life.wait() == Exit(code=None, signal=signal.SIGSEGV, orphans=0)

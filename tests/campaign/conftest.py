@@ -76,7 +76,7 @@ def write_fleet(tmp_path: Path) -> Callable[..., Path]:
     """Write a scenario for two workers with these flags; returns its path."""
 
     def write(
-        *flags: str, launch: str = "process", store: str = "redis", **changes: Any
+        *flags: str, launch: str = "fork", store: str = "redis", **changes: Any
     ) -> Path:
         def command(*words: str) -> list[str]:
             return ["{python}", "toy_fleet.py", *words]

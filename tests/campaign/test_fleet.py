@@ -170,7 +170,7 @@ def test_workers_that_find_something_to_do_after_done_are_found(write_fleet, cha
 
 
 def test_a_worker_that_cannot_be_started_is_told_at_once(write_fleet, chaoskit):
-    path = write_fleet()
+    path = write_fleet(launch="process")
     manifest = json.loads((path.parent / "agent.yaml").read_text())
     manifest["processes"]["worker"]["command"] = ["no-such-program"]
     (path.parent / "agent.yaml").write_text(json.dumps(manifest))
@@ -180,7 +180,7 @@ def test_a_worker_that_cannot_be_started_is_told_at_once(write_fleet, chaoskit):
 
 
 def test_workers_that_die_by_themselves_are_not_started_for_ever(write_fleet, chaoskit):
-    path = write_fleet()
+    path = write_fleet(launch="process")
     manifest = json.loads((path.parent / "agent.yaml").read_text())
     manifest["processes"]["worker"]["command"] = ["{python}", "-c", "exit(3)"]
     (path.parent / "agent.yaml").write_text(json.dumps(manifest))

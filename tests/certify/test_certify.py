@@ -18,6 +18,7 @@ from chaoskit.certify import Asked, Certificate, CertifyError, certify, folder, 
 from chaoskit.certify.known import load_known
 from chaoskit.certify.observed import journal, saved
 from chaoskit.certify.revision import Revision, load
+from chaoskit.certify.run import NO_TAKEOVER
 from chaoskit.explore.closure import Closure
 from chaoskit.loading import load_scenario
 from chaoskit.model.errors import InputError
@@ -288,6 +289,14 @@ def test_a_budget_that_cuts_a_campaign_is_no_pass(write):
     assert "more schedules were due and not run" in done.json["stopped"][0]["why"]
 
 
+def test_pauses_by_which_nobody_took_over_prove_nothing(write, monkeypatch):
+    """All of them may wait for what the paused one holds; that is no fencing."""
+    monkeypatch.setattr("chaoskit.certify.run.takeovers", lambda _: 0)
+    done = certified(write(), "L4", revision=only("clean", "pause"))
+    assert done.level == "L3"
+    assert NO_TAKEOVER in [stop["why"] for stop in done.json["stopped"]]
+
+
 # --- known failures ------------------------------------------------------------------
 
 
@@ -312,6 +321,21 @@ def test_a_known_failure_that_passes_fails_the_run(whole, tmp_path):
 def test_a_capability_that_nothing_verifies_is_an_error(write):
     with pytest.raises(CertifyError, match="declares approval, and no scenario"):
         certified(write(capabilities=["approval"]), "L2")
+
+
+def test_a_manifest_that_changes_meanwhile_ends_it(write):
+    """Or what was tried last would be another agent than what was tried first."""
+    path = write()
+
+    def spoil(_: object) -> None:
+        text = (path.parent / "agent.yaml").read_text()
+        (path.parent / "agent.yaml").write_text(text.replace("whole", "no-key"))
+
+    out = path.parent / "certificate"
+    asked = Asked((path,), out, level="L1", jobs=1)
+    with pytest.raises(CertifyError, match="was changed while the run went on"):
+        certify(read(asked), tuple, spoil)
+    assert not (out / "certificate.json").exists()
 
 
 def test_streaming_that_is_declared_has_to_be_seen(write):
@@ -388,7 +412,9 @@ def test_the_folder_is_small_and_names_the_command(keyless):
     scenario = str(keyless.out.parent / "tiny.yaml")
     assert command[:3] == ["chaoskit", "certify", scenario]
     lines = (keyless.out / "reproduce").read_text().splitlines()
-    assert lines[1] == keyless.json["reproduce"]
+    assert lines[1].startswith("# from this folder: /")
+    assert lines[2] == keyless.json["reproduce"]
+    assert command[-1] == f"{keyless.out}-again"
     trials = keyless.out / "campaigns/tiny/kill/trials"
     kept = {path.name for path in trials.iterdir()}
     assert "baseline-1" in kept

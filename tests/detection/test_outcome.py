@@ -3,9 +3,11 @@
 from dataclasses import replace
 from pathlib import Path
 
+from chaoskit.campaign.saved import MARK
 from chaoskit.selftest import outcome as results
 from chaoskit.selftest.catalogue import Label, Specimen
 from chaoskit.selftest.outcome import Outcome
+from chaoskit.selftest.run import _forget
 from chaoskit.selftest.table import as_table
 
 OWN = "effects/once-across-kill"
@@ -25,16 +27,16 @@ def finding(requirement, *, follows=None, severity="must"):
     }
 
 
-def came_of(specimen, *findings, verdict="fail", journal=()):
+def came_of(specimen, *findings, verdict="fail", journal=(), faults=2, code=1):
     report = {
         "verdict": verdict,
         "findings": list(findings),
         "trials": 4,
-        "kills": 2,
-        "faults": {"kill": 2},
+        "kills": faults,
+        "faults": {"kill": faults} if faults else {},
         "doubts": [],
     }
-    return results.tested(specimen, report, list(journal), "the report", 1.0)
+    return results.tested(specimen, report, list(journal), "the report", 1.0, code)
 
 
 def test_a_broken_one_is_found_by_its_own_requirement_alone():
@@ -44,6 +46,32 @@ def test_a_broken_one_is_found_by_its_own_requirement_alone():
     both = came_of(BROKEN, finding(OWN), finding("log/no-content"))
     assert not both.is_as_expected
     assert both.others == ("log/no-content",)
+
+
+def test_one_that_crashes_before_any_fault_is_not_caught():
+    """What needs a fault to be shown has to be shown by one."""
+    needs = replace(BROKEN, label=BROKEN.label.model_copy(update={"shows": SCHEDULE}))
+    assert came_of(needs, finding(OWN)).is_as_expected
+    assert not came_of(needs, finding(OWN), faults=0).is_as_expected
+    crashed = {**finding(OWN), "schedule": ""}
+    assert not came_of(needs, crashed).is_as_expected
+    of_itself = replace(BROKEN, label=BROKEN.label.model_copy(update={"shows": ""}))
+    assert came_of(of_itself, crashed, faults=0).is_as_expected
+
+
+def test_a_campaign_that_came_to_no_verdict_catches_nothing():
+    assert not came_of(BROKEN, finding(OWN), code=4).is_as_expected
+    assert not came_of(CORRECT, verdict="pass", code=-9).is_as_expected
+
+
+def test_what_an_earlier_one_left_is_gone_and_what_is_no_campaign_s_stays(tmp_path):
+    for name in (MARK, "report.json"):
+        (tmp_path / "bad" / name).parent.mkdir(exist_ok=True)
+        (tmp_path / "bad" / name).touch()
+    (tmp_path / "mine").mkdir()
+    for name in ("bad", "mine", "never"):
+        _forget(tmp_path / name)
+    assert [path.name for path in tmp_path.iterdir()] == ["mine"]
 
 
 def test_what_follows_from_it_and_what_only_warns_is_no_other():

@@ -73,8 +73,16 @@ def broken(campaign: str, requirement: str = TWICE) -> Outcome:
     return Outcome("pay", campaign, (Breach(requirement, "BAD", "", replay, "0.0"),))
 
 
-def weighed(asked: Asked, *exceptions: Outcome, notes: tuple[str, ...] = ()) -> Any:
-    """All campaigns up to the level asked for passed, but for these."""
+def weighed(
+    asked: Asked,
+    *exceptions: Outcome,
+    notes: tuple[str, ...] = (),
+    **more: tuple[str, ...],
+) -> Any:
+    """All campaigns up to the level asked for passed, but for these.
+
+    ``notes`` are those of each report, ``more`` those of some more, by campaign.
+    """
     told = {each.campaign: each for each in exceptions}
     names = [
         campaign.id
@@ -82,7 +90,8 @@ def weighed(asked: Asked, *exceptions: Outcome, notes: tuple[str, ...] = ()) -> 
         for campaign in level.campaigns
     ]
     outcomes = [told.get(name, Outcome("pay", name)) for name in names]
-    results = Results(outcomes, [ran(name, notes=notes) for name in names])
+    reports = [ran(name, notes=notes + more.get(name, ())) for name in names]
+    results = Results(outcomes, reports)
     return Certificate.of(read(asked), results, "")
 
 
@@ -143,12 +152,12 @@ NO_LOG = "log was not judged: the agent writes no JSON log lines"
 
 def test_what_was_not_judged_is_told(asked):
     """With the requirements that nobody may take for fulfilled."""
-    found = weighed(asked("L1"), notes=(NO_LOG, f"... {UNTESTED}"))
+    found = weighed(asked("L1"), notes=(NO_LOG,), kill=(f"... {UNTESTED}",))
     inspect, log, fence = fields(found)["not_judged"]
     assert "store/newest" in inspect["requirements"]
     assert "`inspect`" in inspect["why"]
     assert "log/no-content" in log["requirements"]
-    assert log["where"] == ["pay/clean", "pay/kill"]
+    assert (log["where"], fence["where"]) == ([], ["pay/kill"])
     assert fence["requirements"][0] == "fence/no-effect"
     assert as_text(found).count("not judged") == 3
     assert as_html(found).count("not judged") == 3

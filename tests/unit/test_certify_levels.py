@@ -18,7 +18,13 @@ from chaoskit.certify.levels import (
     Stop,
     standing,
 )
-from chaoskit.certify.observed import chased, inside_replies, kills_in, operations
+from chaoskit.certify.observed import (
+    chased,
+    inside_replies,
+    kills_in,
+    operations,
+    takeovers,
+)
 from chaoskit.certify.outcomes import is_whole, outcome
 from chaoskit.certify.revision import Revision
 from chaoskit.certify.run import Ran
@@ -41,7 +47,7 @@ from chaoskit.model.verdict import Finding, Severity
 
 REVISION = revisions.load()
 RELEASED = {
-    "2026.1": "28ae36e2b64369ca1c476034814aab3449461dddfadef9cf4eea3b185933bee3",
+    "2026.1": "b56bd2378299020cfa65caa7c76243f79a48e718c80fbbc3563c98c264076eb2",
 }
 """The SHA-256 of each released revision: it is never changed, a new one is added."""
 TWICE = "effects/once-across-kill"
@@ -183,6 +189,42 @@ def test_a_campaign_within_another_holds_up_nothing():
     assert stands(shown(inside, doubtful)).level == "L2"
 
 
+def test_what_was_found_higher_up_does_not_hide_behind_what_stopped_a_lower_level():
+    """Each stands at the level that it keeps from being reached, the lowest first."""
+    found = stands(
+        shown(
+            broken("kill"),
+            broken("treadmill", "store/whole"),
+            Outcome("book", "closure", doubts=("a check crashed",)),
+        )
+    )
+    assert found.level == "L1"
+    assert {(s.level, s.requirement or s.why) for s in found.stops} == {
+        ("L2", TWICE),
+        ("L3", "store/whole"),
+        ("L3", "a check crashed"),
+    }
+    assert found.stops[0].level == "L2"
+
+
+def test_a_level_that_was_not_begun_is_told_once():
+    few = tuple(o for o in shown(broken("kill")).outcomes if o.campaign == "kill")
+    found = stands(Evidence(SCENARIOS, few), "L3")
+    told = [(stop.level, stop.why) for stop in found.stops]
+    assert told == [
+        ("L0", "none of its campaigns was run"),
+        ("L2", "none of its campaigns was run"),
+        ("L2", "Twice."),
+        ("L3", "none of its campaigns was run"),
+    ]
+
+
+def test_what_is_demanded_above_the_level_asked_for_is_told_and_stops_nothing():
+    found = stands(shown(broken("kill")), "L1")
+    assert (found.level, found.stops) == ("L1", ())
+    assert [(stop.level, stop.requirement) for stop in found.beyond] == [("L2", TWICE)]
+
+
 def test_a_lower_level_that_fails_is_not_made_good_by_higher_ones():
     assert stands(shown(broken("kill"), Outcome("pay", "pairs"))).level == "L1"
 
@@ -213,6 +255,33 @@ def test_a_tag_is_not_given_where_its_own_campaign_finds_something():
     found = stands(shown(broken("powerloss")), tags=tags)
     assert (found.level, found.tags) == ("L4", ("approval",))
     assert found.tag_stops[0].requirement == TWICE
+
+
+@pytest.mark.parametrize(
+    ("name", "requirement"),
+    [
+        ("approval", "human/own-answer"),
+        ("parallel", "transcript/right-result"),
+        ("timers", "progress/waits-its-time"),
+        ("worker", "fence/no-effect"),
+    ],
+)
+def test_a_tag_without_campaigns_stands_for_its_own_promise(name, requirement):
+    """Broken in any campaign, at whatever level that is demanded, it is not given."""
+    found = stands(shown(broken("treadmill", requirement)), "L1", (tag(name),))
+    assert found.tags == ()
+    assert {stop.requirement for stop in found.tag_stops} == {requirement}
+    other = stands(shown(broken("treadmill", TWICE)), "L1", (tag(name),))
+    assert (other.tags, other.tag_stops) == ((name,), ())
+
+
+def test_a_tag_that_was_not_tried_is_neither_given_nor_held_against_anybody():
+    tags = (tag("powerloss"), tag("approval"))
+    upto = tuple(o for o in shown().outcomes if o.campaign == "clean")
+    base = stands(Evidence(SCENARIOS, upto), "L0", tags)
+    assert (base.level, base.tags, base.tag_stops) == ("L0", (), ())
+    fallen = stands(Evidence(SCENARIOS, upto), "L1", tags)
+    assert (fallen.tags, fallen.tag_stops) == ((), ())
 
 
 def agent(store="redis", capabilities=(), **more):
@@ -263,6 +332,17 @@ def test_a_set_that_leaves_something_unverified_is_refused(
 ):
     scenario = make_scenario(*turns, tools={"pay": "keyed", "look": "read"})
     assert said in "\n".join(flaws(agent(capabilities=capabilities), [scenario]))
+
+
+@pytest.mark.parametrize(("attempts", "flawed"), [(1, True), (2, True), (3, False)])
+def test_who_gives_a_run_up_after_a_death_or_two_is_not_certified(
+    make_scenario, attempts, flawed
+):
+    """A run that may fail wherever it is killed shows nothing by it."""
+    scenario = make_scenario([PAY], tools={"pay": "keyed"})
+    contract = {"effects": "exactly-once", "max_attempts": attempts}
+    told = "\n".join(flaws(agent(contract=contract), [scenario]))
+    assert (f"`max_attempts: {attempts}`" in told) is flawed
 
 
 def test_what_was_declared_and_not_seen_is_named(make_scenario):
@@ -341,14 +421,14 @@ def test_a_campaign_keeps_the_workload_and_judges_every_promise():
     assert "promises" not in told
 
 
-def test_that_a_field_means_nothing_is_no_thorough_closure_s_belief():
-    """Its author lists it: with all fields listed, any closure would end at once."""
+@pytest.mark.parametrize("each", [*REVISION.campaigns()], ids=lambda each: each.id)
+def test_no_campaign_takes_an_author_s_word_for_it_or_makes_it_easier(each):
+    """With all fields listed as meaning nothing, any closure would end at once."""
     listed = {**document(), "volatile": ["*"]}
-    kept = {
-        name: "volatile" in derived(listed, campaign(name), "a", 1, {})
-        for name in ("closure", "chains", "pairs")
-    }
-    assert kept == {"closure": True, "chains": False, "pairs": True}
+    listed["llm"]["fresh_ids"] = False
+    told = derived(listed, each, "a", 1, {})
+    assert "volatile" not in told
+    assert told["llm"]["fresh_ids"] is True
 
 
 def varied(*turns):
@@ -434,9 +514,35 @@ def test_a_known_failure_of_a_later_level_waits_for_that_level(tmp_path):
     assert passed(known, REVISION, shown()) == known
 
 
+def test_a_known_failure_of_a_later_level_excuses_nothing_below(tmp_path):
+    """Broken by a plain kill it is new; and what is listed has to show at its level."""
+    later = listed(tmp_path, ENTRY.replace("}", ", level: L4}"))
+    (found,) = stands(shown(broken("kill"))).stops
+    assert not is_known(found, later)
+    (paused,) = stands(shown(broken("pause"))).stops
+    assert is_known(paused, later)
+    assert passed(later, REVISION, shown(broken("kill"))) == later
+    tags = stands(shown(broken("powerloss")), tags=(tag("powerloss"),)).tag_stops
+    assert not is_known(tags[0], later)
+    assert is_known(tags[0], listed(tmp_path))
+
+
+def test_a_known_failure_may_be_one_of_several_of_its_kind(tmp_path):
+    """Told apart by their subject; another one is new."""
+    first = listed(tmp_path, ENTRY.replace("}", ', subject: "1.0"}'))
+    one, two = (
+        Stop("L2", "pay", "kill", "Twice.", TWICE, subject=subject)
+        for subject in ("1.0", "2.0")
+    )
+    assert is_known(one, first)
+    assert not is_known(two, first)
+    assert is_known(two, listed(tmp_path))
+
+
 @pytest.mark.parametrize(
     ("text", "said"),
     [
+        (ENTRY.replace("}", ", subject: ''}"), "`subject`"),
         ("requirement: x\n", "a list of known failures"),
         (ENTRY.replace("once-across", "once-acros"), "did you mean"),
         (ENTRY.replace("pay", "pya"), "one of pay, book"),
@@ -542,6 +648,13 @@ def test_fault_free_runs_need_no_fault():
 # --- what was left in a campaign's folder --------------------------------------------
 
 
+def test_a_finding_keeps_what_it_is_about():
+    finding = Finding("effects", TWICE, "Twice.", 1, 2, subject="run-0a1b2c3d 1.0")
+    schedule = Schedule.parse("kill@0:tools.pay[o-1]#1:after")
+    told = report(findings=(Shown(finding, schedule, "0007"),))
+    assert outcome("pay", campaign("kill"), told).breaches[0].subject == "{run} 1.0"
+
+
 def leave(out: Path, trial: str, schedule: str, *events) -> None:
     folder = out / "trials" / trial
     folder.mkdir(parents=True)
@@ -570,6 +683,20 @@ def test_the_kills_of_a_closure_are_the_crossings_of_its_recoveries(told, tmp_pa
     leave(tmp_path, "0003", str(trial.schedule), *trial.history)
     assert kills_in(tmp_path, []) == 6
     assert kills_in(tmp_path, ["redis.pexpire[b]"]) == 4
+
+
+def test_a_pause_counts_where_somebody_took_over(told, tmp_path):
+    """Not where all who were to do so died, nor where nobody was started at all."""
+    paused = told().cross("redis", "set", "a").struck(FaultKind.PAUSE)
+    schedule = str(paused.trial().schedule)
+    alone = told().cross("redis", "set", "a").struck(FaultKind.PAUSE)
+    leave(
+        tmp_path / "alone", "0001", schedule, *alone.continued().done().trial().history
+    )
+    assert takeovers(tmp_path / "alone") == 0
+    over = paused.resume().cross("redis", "set", "a").done().continued()
+    leave(tmp_path / "over", "0001", schedule, *over.trial().history)
+    assert takeovers(tmp_path / "over") == 1
 
 
 def test_a_kill_lands_between_all_pieces_of_a_streamed_reply(told):

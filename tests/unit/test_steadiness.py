@@ -67,6 +67,39 @@ def test_parallel_calls_that_come_in_another_order_are_no_heartbeat():
     assert mixed_in(first, second) == ()
 
 
+def rows(*ids):
+    """A table whose rows are sorted by what is random."""
+    return {"rows": [{"id": each, "value": "x"} for each in sorted(ids)]}
+
+
+A, B, C = (f"{letter * 8}-0000-4000-8000-000000000001" for letter in "abc")
+
+
+def test_batches_of_rows_that_come_in_another_order_are_no_heartbeat():
+    """One of two rows, committed with the second, and one of one row."""
+    first = [rows(), rows(A, C), rows(A, B, C)]
+    second = [rows(A), rows(A), rows(A, B, C)]
+    assert mixed_in(first, second) == ()
+
+
+def test_rows_that_are_updated_now_and_then_are_mixed():
+    """As many as by chance; what is overwritten may be a heartbeat."""
+
+    def beaten(beat, *ids):
+        table = rows(*ids)
+        return {"rows": [{**row, "beat": beat} for row in table["rows"]]}
+
+    first = [beaten(1, A), beaten(2, A), beaten(3, A), beaten(3, A, B)]
+    second = [beaten(1, A), beaten(2, A), beaten(2, A, B), beaten(3, A, B)]
+    assert mixed_in(first, second) == (SET,)
+
+
+def test_rows_that_one_run_lacks_are_mixed():
+    first = [rows(A), rows(A), rows(A, B)]
+    second = [rows(A), rows(A, B), rows(A, B, C)]
+    assert mixed_in(first, second) == (SET,)
+
+
 def test_a_checkpoint_that_lands_while_a_beat_is_on_its_way_is_not_the_beats():
     """It crosses between the two edges of the beat, on another connection."""
     save, beat = Operation("redis", "set", "run"), Operation("redis", "set", "beat")
