@@ -182,6 +182,12 @@ def _clear_away(folder: Path) -> None:
         unmount_below(folder)
         for parent, names, _ in os.walk(folder):
             for path in (Path(parent, name) for name in names):
-                if not path.is_symlink():
-                    path.chmod(0o700)  # an agent may have made it read-only
+                _make_removable(path)
         shutil.rmtree(folder, ignore_errors=True)
+
+
+def _make_removable(path: Path) -> None:
+    """An agent may have made it read-only; who still ends may have removed it."""
+    with suppress(FileNotFoundError):
+        if not path.is_symlink():
+            path.chmod(0o700)

@@ -3,6 +3,7 @@
 import fcntl
 import os
 import select
+import shutil
 import signal
 import subprocess
 import sys
@@ -116,6 +117,24 @@ def test_closing_ends_what_still_belongs_to_it(tmp_path: Path, trace: str) -> No
             assert process.stdout.readline() == b"\n"
             folder.close()
             assert process.wait(SECONDS_MAX) == -signal.SIGKILL
+    assert not folder.path.exists()
+
+
+def test_what_goes_while_it_is_cleared_away_is_gone(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """As of a server that still removes its own files as it ends."""
+    walk = os.walk
+
+    def walk_and_lose(top: Path) -> Iterator[tuple[str, list[str], list[str]]]:
+        for found in walk(top):
+            shutil.rmtree(top / "server", ignore_errors=True)
+            yield found
+
+    folder = CampaignFolder(tmp_path)
+    (folder.path / "server" / "tables").mkdir(parents=True)
+    monkeypatch.setattr(os, "walk", walk_and_lose)
+    folder.close()
     assert not folder.path.exists()
 
 
