@@ -185,14 +185,19 @@ def _deaths_in_a_row(trial: Trial) -> int:
     """The most lives in a row that died and brought the run no further.
 
     An agent sees one place at which it loses life after life, whichever message each of
-    them died at. To come further is to ask for a new turn, or to have a call made.
+    them died at. To come further is to have a call made, or to do something about the
+    reply to a new turn: one that only asked may have got nothing.
     """
     turns: set[int] = set()
+    asked: set[int] = set()
     further: set[int] = set()
     for event in trial.history:
         match event:
             case Asked() if event.turn not in turns:
                 turns.add(event.turn)
+                further |= asked & {event.life}
+                asked.add(event.life)
+            case Delivered() if event.life in asked:
                 further.add(event.life)
             case Applied(first=True):
                 further.add(event.life)

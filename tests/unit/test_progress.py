@@ -248,6 +248,13 @@ def test_deaths_in_a_row_count_together_wherever_each_of_them_was(told, judged):
     assert requirements(found) == ["progress/fails-for-a-reason"]
 
 
+def test_a_question_that_nobody_answered_came_no_further(told, judged):
+    """Killed before it was passed on: what is stored is as it was."""
+    story = told().cross("redis", "eval", "lease").killed().resume()
+    story.cross("redis", "eval", "lease").killed().resume().ask(0).killed()
+    assert not judged(story.resume().fails(), max_attempts=3)
+
+
 def test_a_death_that_came_further_begins_another_row(told, judged):
     story = told().ask(0).killed().resume().ask(0).call("pay", "k", **PAY).killed()
     story.resume().cross("redis", "eval", "lease").killed().resume().fails()
