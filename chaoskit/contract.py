@@ -29,7 +29,13 @@ from chaoskit.model.manifest import Guarantee, Manifest
 from chaoskit.model.report import CONTRACT_VERSION
 from chaoskit.model.scenario import Scenario, Strategy, ToolClass
 from chaoskit.model.script import TURNS, Wobble
-from chaoskit.trial.blots import SECRET_LENGTH_MIN, SECRET_NAMES
+from chaoskit.trial.blots import (
+    PASSWORD_LENGTH_MIN,
+    PASSWORDS,
+    SECRET_LENGTH_MIN,
+    SECRET_NAMES,
+    SECRET_WORDS,
+)
 from chaoskit.world import files, llm, marks, mcp, postgres, redis, smtp, tools
 
 EXIT_CODES: Mapping[int, str] = {
@@ -102,7 +108,13 @@ def _sections() -> Iterator[str]:
     yield _table(("promise", "holds when"), _promises())
     yield _VERDICT
     yield "## 8. What a campaign leaves"
-    yield _LEFT.format(names=", ".join(SECRET_NAMES), length=SECRET_LENGTH_MIN)
+    yield _LEFT.format(
+        names=", ".join(SECRET_NAMES),
+        words=", ".join(SECRET_WORDS),
+        passwords=", ".join(PASSWORDS),
+        length=SECRET_LENGTH_MIN,
+        short=PASSWORD_LENGTH_MIN,
+    )
     yield _table(("event", "means"), _events())
     yield "Exit codes of every verb:"
     yield _table(("code", "means"), ((str(c), m) for c, m in EXIT_CODES.items()))
@@ -260,13 +272,30 @@ with the events that led there, and there is no output of those lives.
 the version that runs it, and by nothing but that data. It tells each verdict that is
 not the same, byte for byte; its exit code is the campaign's as of now, with the doubts
 that the report had of the search. Damaged files are wrong input; a trial without
-`trial.json` was cut short, and a campaign without a report proves nothing by a pass.
+`trial.json` was cut short, and a campaign without a report proves nothing by a pass;
+nor does one of a certificate, whose trials that show nothing were removed
+(`thinned.json` says how many).
 
-None of these files holds a secret. `[canary]` stands for the key. `[NAME]` stands for
-the value of a variable of the environment whose name says that it is one ({names}), for
-one that is a URL with a user in it, and for that user; and for each value of the
-manifest's `env`. All of these count from {length} characters on; what the scenario
-itself says is none, nor are numbers and the words of which histories consist."""
+Which faults struck is read from the history, and a trial whose schedule and `unfired`
+do not fit that proves nothing, as it says. The one excuse is a beat that did not come
+by, of an operation that the report names as periodic, and what was to strike after it.
+
+Whatever an earlier campaign left in the folder is removed first. One that chaoskit did
+not write, that another campaign is writing to, or that holds the scenario, the manifest
+or the file of known failures is refused, by each verb that has an `--out`.
+
+None of these files holds a secret, as it stands or escaped (JSON, a URL, HTML, base64,
+hex). `[canary]` stands for the key. `[NAME]` stands for the value of a variable of the
+environment whose name holds one of {names}, or one of the words {words}; for one that
+is a URL with a user in it, and for that user; and for each value of the manifest's
+`env`: these from {length} characters on. It stands as well for a password inside the
+value of any variable, that of a URL or one that is called {passwords} (`Pwd=...;`,
+`?client_secret=...`), from {short} characters on, or from {length} where it is letters
+alone, as a word is. What the scenario itself says is none, nor are numbers and the
+words of which histories consist. Of a campaign that was interrupted, or failed, this
+holds too; where SIGKILL ended chaoskit itself, the output of the lives that were
+running then is as they wrote it, until the next campaign empties the folder: remove it
+before you hand it on."""
 
 _ALL_HAVE = ("seq", "t", "life")
 

@@ -95,10 +95,7 @@ class Output:
     def blot(self, blots: Blots) -> None:
         """Take secrets out of the files, once nobody writes to them any more."""
         for reader in self._readers:
-            data = reader.path.read_bytes()
-            written = blots.data(data)
-            if written is not data:
-                reader.path.write_bytes(written)
+            blot(reader.path, blots)
 
     def answer(self) -> str | None:
         """The last line of standard output that is neither empty nor a log line."""
@@ -117,6 +114,14 @@ class Output:
         lines = _last_lines(self.stderr) or _last_lines(self.stdout)
         shown = (line[:LINE_LENGTH_MAX] for line in lines[-TAIL_LINES_MAX:])
         return tuple(map(printable, shown))
+
+
+def blot(path: Path, blots: Blots) -> None:
+    """Take secrets out of one file."""
+    data = path.read_bytes()
+    written = blots.data(data)
+    if written is not data:
+        path.write_bytes(written)
 
 
 def _has(path: Path, words: Sequence[bytes]) -> bool:

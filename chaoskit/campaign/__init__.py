@@ -17,8 +17,10 @@ from chaoskit.campaign.options import (
 )
 from chaoskit.campaign.output import (
     OutputError,
+    blotted_if_cut_short,
     claimed,
     full_disk_is_told,
+    inputs_of,
     introduce,
     leave,
 )
@@ -61,9 +63,11 @@ def run_campaign(
         OutputError: the output folder cannot be used.
         TemporaryFolderError: there is no place for temporary files.
     """
+    secrets = blots(loaded.manifest, loaded.scenario)
     with (
         full_disk_is_told(options.out),
-        claimed(options.out) as trials,
+        claimed(options.out, inputs_of(loaded)) as trials,
+        blotted_if_cut_short(trials, secrets),
         CampaignFolder.fresh() as folder,
     ):
         introduce(options.out, loaded)
@@ -76,5 +80,5 @@ def run_campaign(
         )
         with Pool(setup, options.jobs, folder.tag) as pool:
             report = Search(loaded, options, pool, listener).run()
-        leave(report, options.out, blots(loaded.manifest, loaded.scenario))
+        leave(report, options.out, secrets)
     return report

@@ -2,9 +2,11 @@
 
 import difflib
 from collections.abc import Iterator, Sequence
+from dataclasses import replace
 from pathlib import Path
 
 from chaoskit import __version__
+from chaoskit.campaign.fits import misfits
 from chaoskit.campaign.output import OutputError, claimed, full_disk_is_told
 from chaoskit.campaign.reading import SavedCampaign, SavedTrial, opened
 from chaoskit.campaign.saved import VERDICT
@@ -46,6 +48,8 @@ def judged(
 ) -> Judgement:
     """Put a saved trial before the checks, or before those of some promises only.
 
+    One whose faults are not those of its history has that as a doubt, and is no pass.
+
     Raises:
         InputError: its events make no sense together.
     """
@@ -55,7 +59,9 @@ def judged(
     golden = campaign.file.golden if saved.golden else None
     manifest = campaign.file.manifest
     try:
-        return judge(saved.trial, scenario, manifest, golden or NOTHING)
+        found = judge(saved.trial, scenario, manifest, golden or NOTHING)
+        odd = tuple(misfits(saved.trial, campaign))
+        return replace(found, doubts=(*found.doubts, *odd))
     except Exception as error:
         place = campaign.root / "trials" / saved.trial.name / "history.jsonl"
         expected = f"events that can be judged together ({error!r})"

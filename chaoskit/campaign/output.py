@@ -10,10 +10,11 @@ import fcntl
 import json
 import os
 import shutil
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
 
+from chaoskit.agents.output import blot
 from chaoskit.campaign.saved import (
     CAMPAIGN,
     HISTORY,
@@ -36,6 +37,7 @@ from chaoskit.model.trial import Trial
 from chaoskit.report import as_html, as_json, as_junit, as_text
 
 NO_BLOTS = Blots({})
+NO_INPUTS: Mapping[str, Path] = {}
 
 
 class OutputError(Exception):
@@ -43,21 +45,51 @@ class OutputError(Exception):
 
 
 @contextmanager
-def claimed(out: Path) -> Iterator[Path]:
+def claimed(out: Path, inputs: Mapping[str, Path] = NO_INPUTS) -> Iterator[Path]:
     """Hold the folder, emptied if it is one of ours; gives where trials go.
 
+    ``inputs`` are files that it must not hold, by what they are, as "the scenario".
+
     Raises:
-        OutputError: it holds something that no campaign wrote, is written to by
-            another campaign, or cannot be written.
+        OutputError: it holds something that no campaign wrote, or one of the inputs,
+            is written to by another campaign, or cannot be written.
     """
     try:
-        mark = _claim(out)
+        mark = _claim(out, inputs)
     except OSError as error:
         raise _unwritable(out, error) from error
     try:
         yield out.resolve() / TRIALS
     finally:
         os.close(mark)
+
+
+@contextmanager
+def blotted_if_cut_short(trials: Path, blots: Blots) -> Iterator[None]:
+    """Whatever ends a campaign early: lives that were running leave no secret.
+
+    A life's output is blotted when the life has settled, and these never did. Enter it
+    before whatever ends them, so that nobody writes any more.
+    """
+    try:
+        yield
+    except BaseException:
+        for path in _output_of_the_unsaved(trials):
+            _blot_or_remove(path, blots)
+        raise
+
+
+def _output_of_the_unsaved(trials: Path) -> Iterator[Path]:
+    for trial in trials.glob("*"):
+        if not (trial / TRIAL).exists():
+            yield from (p for p in trial.glob("*") if p.suffix in (".out", ".err"))
+
+
+def _blot_or_remove(path: Path, blots: Blots) -> None:
+    try:
+        blot(path, blots)
+    except (OSError, MemoryError):  # a full disk, say: nothing is better than that
+        path.unlink(missing_ok=True)
 
 
 @contextmanager
@@ -75,13 +107,14 @@ def full_disk_is_told(out: Path) -> Iterator[None]:
         raise
 
 
-def _claim(out: Path) -> int:
+def _claim(out: Path, inputs: Mapping[str, Path]) -> int:
     foreign = out.exists() and (not out.is_dir() or any(out.iterdir()))
     if foreign and not (out / MARK).exists():
         raise OutputError(
             f"{out} exists and was not written by chaoskit; "
             "name another folder with --out, or remove it"
         )
+    _spare(out, inputs)
     out.mkdir(parents=True, exist_ok=True)
     mark = os.open(out / MARK, os.O_RDWR | os.O_CREAT, 0o644)
     try:
@@ -99,6 +132,20 @@ def _claim(out: Path) -> int:
     return mark
 
 
+def _spare(out: Path, inputs: Mapping[str, Path]) -> None:
+    """Refuse to empty a folder that holds what is to be tried."""
+    folder = out.resolve()
+    for what, path in inputs.items():
+        # A link goes with the folder that holds it, wherever it leads.
+        places = path.resolve(), path.parent.resolve() / path.name
+        if any(folder in (place, *place.parents) for place in places):
+            raise OutputError(
+                f"{out} holds {what}, {path}, which would be removed with all that an "
+                "earlier run left there; name another folder with --out, or move "
+                f"{what}"
+            )
+
+
 def _empty(out: Path) -> None:
     # The folder itself stays: it may be somebody's mount or working directory. So does
     # the mark, lest an interruption makes the rest look like somebody else's.
@@ -107,6 +154,14 @@ def _empty(out: Path) -> None:
             shutil.rmtree(entry)
         elif entry.name != MARK:
             entry.unlink()
+
+
+def inputs_of(loaded: Loaded) -> dict[str, Path]:
+    """The files of a campaign that no output folder may hold, by what they are."""
+    return {
+        "the scenario": loaded.scenario_path,
+        "the agent's manifest": loaded.manifest_path,
+    }
 
 
 def introduce(out: Path, loaded: Loaded, golden: Golden | None = None) -> None:

@@ -11,7 +11,13 @@ from typing import Any
 from pydantic import ValidationError
 
 from chaoskit.campaign import saved
-from chaoskit.campaign.saved import CampaignFile, ReportFile, TrialFile, VerdictFile
+from chaoskit.campaign.saved import (
+    CampaignFile,
+    ReportFile,
+    ThinnedFile,
+    TrialFile,
+    VerdictFile,
+)
 from chaoskit.campaign.untrusted import (
     ONLY_FILES,
     enter,
@@ -43,13 +49,17 @@ class SavedTrial:
 
 @dataclass(frozen=True)
 class SavedCampaign:
-    """A campaign's folder. ``only`` is the one trial that was asked for."""
+    """A campaign's folder. ``only`` is the one trial that was asked for.
+
+    ``removed`` is how many trials that showed nothing were taken out since.
+    """
 
     root: Path
     file: CampaignFile
     report: ReportFile | None
     names: tuple[str, ...]
     only: str | None = None
+    removed: int = 0
 
     def trials(self) -> Iterator[SavedTrial | str]:
         """Every trial, read as it is asked for; of one cut short, its name.
@@ -111,7 +121,12 @@ def _campaign(root: Path, only: str | None) -> SavedCampaign:
     said = read(root, saved.REPORT)
     report = said and parsed(ReportFile, said, root / saved.REPORT)
     names = (only,) if only is not None else tuple(_names(root))
-    return SavedCampaign(root, file, report or None, names, only)
+    return SavedCampaign(root, file, report or None, names, only, _removed(root))
+
+
+def _removed(root: Path) -> int:
+    text, path = read(root, saved.THINNED), root / saved.THINNED
+    return 0 if text is None else parsed(ThinnedFile, text, path).removed
 
 
 @contextmanager

@@ -24,6 +24,7 @@ from chaoskit.report.text import writable
 FORMAT = 1
 """Rises when what is written changes so that an older chaoskit cannot read it."""
 CAMPAIGN, TRIAL, VERDICT = "campaign.json", "trial.json", "verdict.json"
+THINNED = "thinned.json"
 HISTORY, REPORT, TRIALS = "history.jsonl", "report.json", "trials"
 MARK = ".chaoskit"
 """Shows that a folder is a campaign's; locked while one writes to it."""
@@ -81,6 +82,12 @@ class VerdictFile(_File):
     notes: tuple[str, ...]
 
 
+class ThinnedFile(_File):
+    """`thinned.json`: how many trials were removed because they showed nothing."""
+
+    removed: Annotated[int, Field(ge=0)]
+
+
 class ReportFile(BaseModel):
     """`report.json`, as far as it is read."""
 
@@ -90,6 +97,8 @@ class ReportFile(BaseModel):
     trials: int
     findings: tuple[SavedFinding, ...]
     doubts: tuple[str, ...]
+    strategy: str = ""
+    periodic: tuple[str, ...] = ()
 
 
 def campaign_text(
@@ -143,6 +152,11 @@ def verdict_text(judgement: Judgement) -> str:
             "notes": list(judgement.notes),
         }
     )
+
+
+def thinned_text(removed: int) -> str:
+    """`thinned.json`."""
+    return _json({"removed": removed})
 
 
 def _json(fields: dict[str, JsonValue]) -> str:

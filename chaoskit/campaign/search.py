@@ -16,8 +16,8 @@ from chaoskit.campaign.options import Listener, Options, Progress
 from chaoskit.campaign.output import introduce, keep, note
 from chaoskit.campaign.saved import CONFIRMING
 from chaoskit.campaign.tally import NO_EFFECT, NOT_SHOWN_AGAIN, Cause, Tally
-from chaoskit.checks import Judgement, judge
-from chaoskit.checks.case import NOTHING, Golden
+from chaoskit.checks import Judgement, answer, judge
+from chaoskit.checks.case import NOTHING, Case, Golden
 from chaoskit.explore.baseline import Baseline, without_effects
 from chaoskit.explore.beats import Beats
 from chaoskit.explore.closure import Closure
@@ -36,7 +36,7 @@ from chaoskit.model.faults import FaultKind
 from chaoskit.model.history import RunEnded
 from chaoskit.model.manifest import Store
 from chaoskit.model.report import Report, Shown
-from chaoskit.model.scenario import Strategy
+from chaoskit.model.scenario import PromiseId, Strategy
 from chaoskit.model.schedule import Schedule
 from chaoskit.model.trial import Trial
 from chaoskit.model.visit import Look, Visit, Visited
@@ -84,6 +84,7 @@ class Search:
         self._tally.baseline = baseline
         self._golden = Golden.of(baseline.first, baseline.second)
         introduce(self._options.out, self._loaded, self._golden)
+        self._say_what_is_not_judged(baseline)
         if self._is_yardstick(baseline):
             self._causes_of_clean_run = frozenset(self._tally.shown)
             views = (_views(pair[0]), _views(pair[1]))
@@ -101,6 +102,15 @@ class Search:
             self._confirm()
         seconds = time.monotonic() - self._began
         return self._tally.report(self._loaded, self._options, seconds)
+
+    def _say_what_is_not_judged(self, baseline: Baseline) -> None:
+        """An answer that nothing can be held against is no answer that was right."""
+        scenario, manifest = self._scenario, self._loaded.manifest
+        case = Case(baseline.first, scenario, manifest, self._golden)
+        if PromiseId.ANSWER in (scenario.promises or PromiseId) and (
+            why := answer.unknown(case)
+        ):
+            self._tally.note(f"answer was not judged: {why}")
 
     def _clean_runs(self) -> tuple[Visited, Visited]:
         """Two fault-free runs; two more if they show keys that are fresh in each."""

@@ -132,7 +132,10 @@ class Outcome:
         if self.campaign.only is None and self.campaign.report is None:
             yield NOT_FINISHED
         here, report = len(self.trials) + len(self.cut), self._report
-        if report is not None and here != report.trials:
+        removed = self.campaign.removed
+        if report is not None and removed:
+            yield _thinned(report.trials, removed)
+        if report is not None and here + removed != report.trials:
             yield f"the report counts {report.trials} trials, and {here} are here"
         for name in self.cut:
             yield f"trial {name} was cut short before it was judged"
@@ -145,6 +148,15 @@ class Outcome:
     @property
     def _reported(self) -> set[Cause]:
         return {each.cause for each in self._report.findings} if self._report else set()
+
+
+def _thinned(trials: int, removed: int) -> str:
+    """A certificate keeps few: that it shows nothing else rests on the rest."""
+    return (
+        f"of {trials} trials only those were kept that show something, and a "
+        f"fault-free one: nothing can be said now about the other {removed}; what was "
+        "said of them then is in trials.jsonl and report.json"
+    )
 
 
 def _confirms(each: Again) -> bool:

@@ -9,8 +9,8 @@
 - `results`, `evidence`: what is known so far, and as much of it as is weighed;
 - `stops`, `levels`, `known`: what stands in the way of a level, and which one follows,
   pure;
-- `certificate`, `not_judged`: all that it says; `as_json`, `text`, `page`, `junit` and
-  `folder`: what is left to publish;
+- `certificate`, `not_judged`, `not_varied`: all that it says;
+- `as_json`, `text`, `page`, `junit` and `folder`: what is left to publish;
 - `reference`: what the contract says of all this.
 
 Nothing is skipped and nothing is softened: a campaign that proves nothing holds a level
@@ -44,7 +44,7 @@ def certify(
     """
     began, out = time.monotonic(), certified.asked.out
     server = server_of(certified.manifest.store)
-    with full_disk_is_told(out), claimed(out):
+    with full_disk_is_told(out), claimed(out, certified.inputs):
         results = Certifier(certified, selftest, listener).run()
         certificate = Certificate.of(certified, results, server)
         folder.leave(certificate, Path(out), time.monotonic() - began)

@@ -59,6 +59,7 @@ def _fields(certificate: Certificate) -> dict[str, Any]:
         "found_and_not_demanded": _stops(stands.beyond, known),
         "warnings": _stops(stands.warnings, known),
         "not_judged": [asdict(each) for each in certificate.not_judged],
+        "not_varied": [asdict(each) for each in certificate.not_varied],
         "known_failures": _entries(known),
         "known_failures_that_pass": _entries(certificate.healed),
         "reproduce": asked.again,

@@ -113,6 +113,16 @@ class Certified:
         return self.members[0].loaded.manifest_path
 
     @property
+    def inputs(self) -> dict[str, Path]:
+        """The files that no output folder may hold, by what they are."""
+        inputs = {"the agent's manifest": self.manifest_path}
+        for member in self.members:
+            inputs[f"the scenario {member.name}"] = member.loaded.scenario_path
+        if self.asked.known is not None:
+            inputs["the file of known failures"] = self.asked.known
+        return inputs
+
+    @property
     def jobs(self) -> int:
         """How many trials run at the same time."""
         # On one port only one trial at a time can have an agent listen.

@@ -11,6 +11,7 @@ from chaoskit.certify.asked import Certified, has_own_settings
 from chaoskit.certify.known import Known, is_known, passed
 from chaoskit.certify.levels import Standing, standing
 from chaoskit.certify.not_judged import NotJudged, not_judged
+from chaoskit.certify.not_varied import NotVaried, not_varied
 from chaoskit.certify.results import Results
 from chaoskit.certify.scenario_set import tags_tried
 from chaoskit.certify.stops import Stop
@@ -38,6 +39,7 @@ class Certificate:
     server: str
     healed: tuple[Known, ...] = ()
     not_judged: tuple[NotJudged, ...] = ()
+    not_varied: tuple[NotVaried, ...] = ()
 
     @classmethod
     def of(cls, certified: Certified, results: Results, server: str) -> "Certificate":
@@ -52,6 +54,7 @@ class Certificate:
             server,
             passed(certified.known, revision, evidence),
             tuple(not_judged(revision, certified.manifest, results.ran)),
+            tuple(not_varied(certified.members, results.ran)),
         )
 
     @property

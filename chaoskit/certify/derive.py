@@ -4,7 +4,7 @@ What is derived is written out in full, so that a finding is shown again by
 `chaoskit replay` with that file, and what was certified can be read.
 """
 
-from collections import Counter
+import json
 from collections.abc import Iterator
 from typing import Any
 
@@ -66,22 +66,35 @@ def can_vary(document: Document) -> bool:
     return any(OTHERS in call for turn in _varied(script) for call in _calls_of(turn))
 
 
+def unvaried(document: Document) -> Iterator[str]:
+    """The calls that have the same arguments whenever they are made: `2.0 (pay)`.
+
+    They are named as findings name them, by turn and place in it, from 0.
+    """
+    for number, turn in enumerate(_varied(document["llm"]["script"])):
+        for position, call in enumerate(_calls_of(turn)):
+            if OTHERS not in call:
+                yield f"{number}.{position} ({next(iter(call))})"
+
+
 def _varied(script: list[Document]) -> Iterator[Document]:
-    """The script with other arguments for each call, unless its author named some."""
-    if any(OTHERS in call for turn in script for call in _calls_of(turn)):
-        yield from script
-        return
-    taken = Counter(_text(call) for turn in script for call in _calls_of(turn))
+    """The script with other arguments for each call for which its author named none."""
+    steps = [step for turn in script for step in _steps_of(turn)]
+    taken = {each for step in steps for call in step for each in _forms(call)}
     for turn in script:
         if "call" not in turn:
             yield turn
             continue
-        calls = turn["call"]
-        several = isinstance(calls, list)
-        changed = [
-            _with_others(each, taken) for each in (calls if several else [calls])
-        ]
+        changed = [_with_others(each, taken) for each in _calls_of(turn)]
+        several = isinstance(turn["call"], list)
         yield {**turn, "call": changed if several else changed[0]}
+
+
+def _steps_of(turn: Document) -> Iterator[list[Document]]:
+    """The step of a turn, and those that may be taken in its place."""
+    yield _calls_of(turn)
+    for step in turn.get(OTHERS, []):
+        yield step if isinstance(step, list) else [step]
 
 
 def _calls_of(turn: Document) -> list[Document]:
@@ -89,29 +102,42 @@ def _calls_of(turn: Document) -> list[Document]:
     return calls if isinstance(calls, list) else [calls]
 
 
-def _with_others(call: Document, taken: Counter[str]) -> Document:
+def _forms(call: Document) -> Iterator[str]:
+    """The call with each of its arguments."""
+    tool, args = _named(call)
+    for each in (args, *call.get(OTHERS, [])):
+        yield _text(tool, each)
+
+
+def _with_others(call: Document, taken: set[str]) -> Document:
     """The call, and a variant of it that no other call of the script is."""
-    ((tool, args),) = call.items()
-    variant = _other(args)
-    if variant is None or _text({tool: variant}) in taken:
+    if OTHERS in call:
         return call
-    taken[_text({tool: variant})] += 1
-    return {tool: args, OTHERS: [variant]}
+    tool, args = _named(call)
+    for variant in _others(args):
+        if (text := _text(tool, variant)) not in taken:
+            taken.add(text)
+            return {tool: args, OTHERS: [variant]}
+    return call
 
 
-def _other(args: Document) -> Document | None:
+def _others(args: Document) -> Iterator[Document]:
     """Arguments that differ in one value, the last that can: the first names the call.
 
-    A single argument may be changed too; None where none is text or a number.
+    A single argument may be changed too; none where none is text or a number.
     """
     for name in reversed(list(args)):
         value = args[name]
         if isinstance(value, str):
-            return {**args, name: f"{value} (again)"}
-        if isinstance(value, int | float) and not isinstance(value, bool):
-            return {**args, name: value + 1}
-    return None
+            yield {**args, name: f"{value} (again)"}
+        elif isinstance(value, int | float) and not isinstance(value, bool):
+            yield {**args, name: value + 1}
 
 
-def _text(call: Document) -> str:
-    return repr(sorted(call.items(), key=lambda item: item[0]))
+def _named(call: Document) -> tuple[str, Document]:
+    ((tool, args),) = ((key, value) for key, value in call.items() if key != OTHERS)
+    return tool, args
+
+
+def _text(tool: str, args: Document) -> str:
+    return json.dumps([tool, args], sort_keys=True)

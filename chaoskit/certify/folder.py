@@ -5,6 +5,7 @@ import shutil
 import stat
 from pathlib import Path
 
+from chaoskit.campaign.saved import THINNED, TRIALS, thinned_text
 from chaoskit.certify.as_json import as_json
 from chaoskit.certify.certificate import Certificate
 from chaoskit.certify.junit import as_junit
@@ -22,7 +23,8 @@ def leave(certificate: Certificate, out: Path, seconds: float) -> None:
     """Write the certificate in all its forms, and thin out the trials.
 
     Of a campaign's trials those stay that show a finding, and the fault-free one: a
-    level runs thousands, and a line in the journal says what came of each.
+    level runs thousands, and a line in the journal says what came of each. How many
+    went is noted, so that `chaoskit judge` says why they are missing.
     """
     (out / CERTIFICATE).write_text(as_json(certificate), encoding="utf-8")
     (out / "certificate.txt").write_text(as_text(certificate), encoding="utf-8")
@@ -64,6 +66,9 @@ def _seconds(certificate: Certificate, path: Path, seconds: float) -> None:
 
 def _thin_out(ran: Ran, out: Path) -> None:
     kept = {*CLEAN, *(shown.trial for shown in ran.report.findings)}
-    for folder in (out / "trials").iterdir():
-        if folder.name not in kept:
-            shutil.rmtree(folder)
+    folders = [each for each in (out / TRIALS).iterdir() if each.name not in kept]
+    if not folders:
+        return
+    (out / THINNED).write_text(thinned_text(len(folders)), encoding="utf-8")
+    for folder in folders:
+        shutil.rmtree(folder)

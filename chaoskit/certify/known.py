@@ -20,6 +20,8 @@ from chaoskit.loading.yaml_source import parse
 from chaoskit.model.errors import InputError, Problem, did_you_mean, listed
 
 KEYS = ("requirement", "scenario", "reason", "level", "subject")
+NEEDED = KEYS[:3]
+_OR_NONE = "text, in quotes where it looks like a number; or leave `{}` out"
 _EXAMPLE = "{requirement: effects/once-across-kill, scenario: pay, reason: ...}"
 
 
@@ -73,21 +75,25 @@ def _flaws(
         if key not in KEYS:
             expected = f"one of {', '.join(KEYS)}"
             yield node.key_problem(key, expected, did_you_mean(key, KEYS))
-    for key in (*KEYS[:3], *(key for key in KEYS[4:] if key in entry.entries)):
-        given = entry.entries.get(key)
-        if given is None or not (isinstance(given.value, str) and given.value.strip()):
-            yield (given or entry).problem(f"`{key}`, as in {_EXAMPLE}")
     choices = {
         "requirement": tuple(revision.requirements),
         "scenario": tuple(scenarios),
         "level": revision.order,
     }
-    for key, names in choices.items():
-        given = entry.entries.get(key)
-        is_name = given is not None and isinstance(given.value, str | int)
-        if given is not None and is_name and str(given.value) not in names:
-            guess = did_you_mean(str(given.value), names)
-            yield given.problem(f"one of {listed(names)}", guess)
+    for key in KEYS:
+        if key in entry.entries:
+            yield from _flaw(key, entry.entries[key], choices.get(key, ()))
+        elif key in NEEDED:
+            yield entry.problem(f"`{key}`, as in {_EXAMPLE}")
+
+
+def _flaw(key: str, given: Node, names: Sequence[str]) -> Iterator[Problem]:
+    """What is wrong with the value of a key; ``names`` are all that it may be."""
+    expected = f"one of {listed(names)}" if names else f"`{key}`, as in {_EXAMPLE}"
+    if not isinstance(given.value, str) or not given.value.strip():
+        yield given.problem(expected, None if key in NEEDED else _OR_NONE.format(key))
+    elif names and given.value not in names:
+        yield given.problem(expected, did_you_mean(given.value, names))
 
 
 def _known(entry: Node, revision: Revision) -> Known:

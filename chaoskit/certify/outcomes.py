@@ -5,6 +5,7 @@ import re
 from chaoskit.campaign.search import NOT_FOLLOWED, NOTHING_STRUCK
 from chaoskit.certify.evidence import Breach, Outcome
 from chaoskit.certify.revision import Campaign
+from chaoskit.explore.words import ANY, RANDOM
 from chaoskit.model.report import Report
 
 _RUN_ID = re.compile(r"\brun-[0-9a-f]{8}\b")
@@ -44,8 +45,8 @@ def is_whole(found: Outcome, report: Report) -> bool:
 
 
 def plain_text(text: str) -> str:
-    """A text in which no run's own id is left, so that it is the same in each."""
-    return _RUN_ID.sub("{run}", text)
+    """A text without a run's own id and words that look random, the same in each."""
+    return RANDOM.sub(ANY, _RUN_ID.sub("{run}", text))
 
 
 def _is_meant(doubt: str, campaign: Campaign, report: Report) -> bool:

@@ -26,7 +26,10 @@ scenario of the set, struck wherever it was to strike, and broke no requirement 
 demanded there or below. What proves nothing holds a level up as a finding does. Each
 campaign judges every promise, answers with fresh ids, and takes nobody's word for it
 that a field of the store means nothing (`volatile`); so a closure may come to no end,
-and the certificate says how deep it came. Every broken requirement is listed at the
+and the certificate says how deep it came. Where the model calls with other arguments,
+each call has those of its own `or`, or one text or number changed, beginning with the
+last argument; a call that has neither is named on the certificate, and an `or` that
+names no others is refused. Every broken requirement is listed at the
 lowest level that it keeps from being reached; any new one up to the level that was
 asked for makes exit code 1, and one above it is told and does not."""
 
@@ -61,9 +64,11 @@ once it passes the run fails until the entry is taken out. It is for one require
 one scenario, from its `level` on (without that, the requirement's own), and with a
 `subject` for that one call, wait or line only. What is left is a folder to
 publish: `certificate.json` (`.html`, `.txt`), JUnit's XML, a badge from {badge} on, the
-report and the journal of each campaign, the trials that show something, and the one
-command that does it again, into another folder; the same command gives the same
-`certificate.json`, byte for byte. The self-test that is included is the quick one."""
+report and the journal of each campaign, the trials that show something (so `chaoskit
+judge` calls a campaign of it inconclusive, and says why), and the one command that does
+it again, into another folder (which stands in its own commands); the same command gives
+the same `certificate.json`, byte for byte. The self-test that is included is the quick
+one."""
 
 
 def certification(name: str = revisions.CURRENT) -> Iterator[Piece]:

@@ -47,6 +47,7 @@ NO_TAKEOVER = (
     "no pause at all led to a takeover: whoever was to go on with the run of a paused "
     "life could not, as where it waits for a lock that this one holds"
 )
+SELFTEST_GOES_ON = "the self-test of this installation, which takes some minutes"
 CLEAN_RUNS = 2
 """How often the fault-free run is made beside the two that every campaign has."""
 
@@ -107,6 +108,7 @@ class Certifier:
         scenarios = [member.loaded.scenario for member in self._certified.members]
         missing = tuple(unseen(scenarios, manifest, seen))
         self.results.image = image_of(manifest)
+        self._listener(Progress(0, 0, 0, SELFTEST_GOES_ON))
         self.results.base = Base(missing, self._selftest())
 
     def _run(self, campaign: Campaign, member: Member) -> Outcome:

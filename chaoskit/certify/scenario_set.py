@@ -5,6 +5,7 @@ and a set that leaves one of them untried, or needs one that is not declared, is
 error and no certificate.
 """
 
+import json
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 
 from chaoskit.certify.revision import Campaign, Revision, Tag
@@ -17,6 +18,7 @@ from chaoskit.model.scenario import (
     WaitTurn,
     Wobble,
 )
+from chaoskit.model.script import Args
 
 ATTEMPTS_MIN = 3
 """Two deaths at one call, as in a pair of kills, must not excuse what fails then."""
@@ -60,6 +62,28 @@ def flaws(manifest: Manifest, scenarios: Sequence[Scenario]) -> Iterator[str]:
             )
     yield from _workers(manifest)
     yield from _gives_up_early(manifest)
+    for scenario in scenarios:
+        yield from _idle_variants(scenario)
+
+
+def _idle_variants(scenario: Scenario) -> Iterator[str]:
+    """An `or` that names the call itself: nothing would ever be called otherwise."""
+    for number, turn in enumerate(scenario.llm.script):
+        calls = turn.call if isinstance(turn, CallTurn) else ()
+        for position, call in enumerate(calls):
+            if call.others and all(_same(call.args, each) for each in call.others):
+                yield (
+                    f"the `or` of call {number}.{position} ({call.tool}) of "
+                    f"{scenario.name} names the arguments that the call has already, "
+                    "so that the model would never call with others: name other "
+                    "arguments, or take this `or` out, and some will be chosen"
+                )
+
+
+def _same(one: Args, other: Args) -> bool:
+    """Whether both are the same as JSON, where 1 is not true."""
+    first, second = (json.dumps(each, sort_keys=True) for each in (one, other))
+    return first == second
 
 
 def _gives_up_early(manifest: Manifest) -> Iterator[str]:

@@ -56,6 +56,9 @@ def facts(certificate: Certificate) -> Iterator[tuple[str, str]]:
     yield "self-test", f"{SELFTEST}: each broken agent by what shows it, few kills"
     for each in certificate.not_judged:
         yield "not judged", unjudged(each)
+    for left in certificate.not_varied:
+        place = f"{left.scenario}/{left.campaign}"
+        yield "not varied", f"{', '.join(left.calls)}: {left.why} ({place})"
 
 
 def unjudged(each: NotJudged) -> str:
@@ -86,6 +89,9 @@ def _stopped(certificate: Certificate) -> Iterator[str]:
     for stop in (*stands.stops, *stands.tag_stops):
         yield ""
         yield from _stop(stop)
+        for entry in certificate.certified.known:
+            if entry.covers(stop):
+                yield f"   known:    {entry.reason}"
     asked = certificate.certified.asked.level
     for stop in stands.beyond:
         yield ""

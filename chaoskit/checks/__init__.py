@@ -109,6 +109,11 @@ def _proves_nothing(case: Case) -> Iterator[str]:
 def _not_judged(case: Case) -> Iterator[str]:
     """What was left out, and why."""
     yield from filter(None, [takeover.blocked(case.trial)])
+    if case.trial.schedule.faults:
+        return
+    unseen = store.unseen(case.trial, case.manifest)
+    if unseen and PromiseId.STORE in (case.scenario.promises or PromiseId):
+        yield f"store was not judged: {unseen}"
     if case.scenario.promises is None:
         yield from _silent_log(case)
 

@@ -40,6 +40,19 @@ def check(case: Case) -> Iterator[Finding]:
     )
 
 
+def unknown(case: Case) -> str | None:
+    """Why no answer can be held against that of a fault-free run, if so."""
+    if case.scenario.llm.wobble is not Wobble.NONE:
+        return None
+    if case.trial.ended.outcome != "done" or case.golden.answer is not None:
+        return None
+    if case.trial.ended.answer is None:
+        return (
+            "the agent printed none; the last line that is no log line is taken for it"
+        )
+    return "the fault-free runs ended with answers that differ"
+
+
 def _was_told_otherwise(case: Case) -> bool:
     """Whether a call failed by a fault, so that the model was told of it."""
     if not any(fault.spoils_its_message for _, fault in struck_calls(case.trial)):

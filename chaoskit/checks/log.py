@@ -83,7 +83,7 @@ def _ids(trial: Trial, manifest: Manifest) -> Iterator[Finding]:
                 f"A log line of {trial.spoken(line.life)} has no "
                 f"{' and no '.join(missing)}: {shown(line)}",
                 expected=list(wanted),
-                observed=missing,
+                observed=[name for name in wanted if name not in missing],
                 subject=str(line.entry.get(names.event)),
                 lines=[line],
             )

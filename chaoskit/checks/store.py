@@ -10,6 +10,7 @@ may clear its whole conversation with a new checkpoint.
 
 from collections.abc import Iterator
 from dataclasses import dataclass, field
+from functools import cached_property
 from math import inf
 
 from pydantic import JsonValue
@@ -19,7 +20,9 @@ from chaoskit.checks.case import Case
 from chaoskit.checks.losses import Losses
 from chaoskit.model.faults import FaultKind
 from chaoskit.model.history import Event, FaultFired, Inspected, LifeEnded, Logged
+from chaoskit.model.manifest import Manifest
 from chaoskit.model.schedule import Fault
+from chaoskit.model.trial import Trial
 from chaoskit.model.verdict import Finding
 
 PROMISE = "store"
@@ -45,6 +48,16 @@ def check(case: Case) -> Iterator[Finding]:
                     told.add(finding.requirement)
                     yield finding
         known.take(event)
+
+
+def unseen(trial: Trial, manifest: Manifest) -> str | None:
+    """Why nothing of a run was seen in the store, if so."""
+    if manifest.inspect is None:
+        return "the manifest names no `inspect`, which shows what is stored"
+    looks = [seen for seen in trial.of(Inspected) if not seen.problem]
+    if looks and all(seen.checkpoint_id is None for seen in looks):
+        return "`inspect` never named a checkpoint: its `checkpoint_id` was always null"
+    return None
 
 
 @dataclass
@@ -85,6 +98,22 @@ class _Known:
             self.by_id[number] = seen
             self._is_there(number, seen.seq)
 
+    def number_in(self, seen: Inspected) -> int | None:
+        """The checkpoint that is read back: 0 where a death has left none at all.
+
+        Only of an agent whose looks name their checkpoints; others print no number.
+        """
+        nothing = seen.checkpoint_id is None and not seen.transcript
+        if nothing and seen.when == "death" and self.names_them:
+            return 0
+        return seen.checkpoint_id
+
+    @cached_property
+    def names_them(self) -> bool:
+        """Whether any look of the trial named a checkpoint."""
+        looks = self.case.trial.of(Inspected)
+        return any(seen.checkpoint_id is not None for seen in looks)
+
     def _is_there(self, number: int, seq: int) -> None:
         if number > self.newest:
             self.newest, self.seq = number, seq
@@ -99,7 +128,7 @@ class _Known:
 
 
 def _looked(seen: Inspected, known: _Known) -> Iterator[Finding]:
-    number = seen.checkpoint_id
+    number = known.number_in(seen)
     if seen.problem:
         # A life that is paused may hold a lock.
         if (known.newest or known.last is not None) and not known.paused:

@@ -9,11 +9,15 @@ import re
 from collections.abc import Hashable, Iterator, Mapping
 
 from chaoskit.checks.case import Case
+from chaoskit.checks.doubt import struck_calls
 from chaoskit.checks.pairs import unpaired
 from chaoskit.checks.script import Script, asked_turns, name_of
 from chaoskit.model.calls import identity
-from chaoskit.model.history import Asked, Inspected
-from chaoskit.model.scenario import AskTurn, Scenario, WaitTurn
+from chaoskit.model.faults import FaultKind
+from chaoskit.model.history import Asked, FaultFired, Inspected
+from chaoskit.model.manifest import Guarantee
+from chaoskit.model.scenario import AskTurn, Scenario, ToolClass, WaitTurn
+from chaoskit.model.schedule import Fault
 from chaoskit.model.trial import Trial
 from chaoskit.model.verdict import Finding
 
@@ -30,12 +34,15 @@ REQUIREMENTS = {
 
 _CALLS = re.compile(r"[a-z]+_t\d+p\d+(?:, [a-z]+_t\d+p\d+)*")
 _NUMBER = re.compile(r"\d+")
+_WORD = re.compile(r"\w{2,}")
+_REPEATABLE = (ToolClass.READ, ToolClass.KEYED)
+"""Tools whose result can be had again, whatever became of the first one."""
 
 
 def check(case: Case) -> Iterator[Finding]:
     """Judge every request, and every look at the store."""
     yield from _refused(case.trial)
-    yield from _mixed_up(case)
+    yield from [*_mixed_up(case)] or _lost(case)
     yield from _stored(case.trial)
 
 
@@ -115,6 +122,56 @@ def _not_its_own(case: Case, asked: Asked, call: str, other: str) -> Finding:
         f"{asked.results[call]!r}.",
         expected=case.golden.results[call],
         observed=asked.results[call],
+        subject=call,
+        events=(asked.seq,),
+    )
+
+
+def _lost(case: Case) -> Iterator[Finding]:
+    """A call that was told nothing of what its result is without a fault.
+
+    An agent may wrap a result as it likes, and count attempts in it; but where not one
+    word of it is left, the model goes on without it. Only calls whose result can be had
+    again, and that no fault of a service has spoilt.
+    """
+    open_to_loss = _repeatable(case)
+    for asked in case.trial.of(Asked):
+        for call, text in asked.results.items():
+            usual = set(_WORD.findall(case.golden.results.get(call, "")))
+            told = set(_WORD.findall(case.without_run(text)))
+            if call in open_to_loss and usual and not usual & told:
+                yield _without_its_own(case, asked, call)
+                return
+
+
+def _repeatable(case: Case) -> frozenset[str]:
+    """The calls, by name, that an agent can have the result of whatever happened.
+
+    Whose clock stood still may have given a call up before its answer was read.
+    """
+    fired = {Fault.parse(event.fault).kind for event in case.trial.of(FaultFired)}
+    effects = case.manifest.contract.effects
+    if effects is Guarantee.AT_MOST_ONCE or fired & {FaultKind.PAUSE, FaultKind.SKEW}:
+        return frozenset()
+    spoilt = {struck for struck, _ in struck_calls(case.trial)}
+    tools = case.scenario.tools
+    return frozenset(
+        name_of(call)
+        for call in case.scenario.calls()
+        if tools[call.tool].cls in _REPEATABLE and identity(call) not in spoilt
+    )
+
+
+def _without_its_own(case: Case, asked: Asked, call: str) -> Finding:
+    usual, told = case.golden.results[call], asked.results[call]
+    return Finding(
+        PROMISE,
+        "transcript/right-result",
+        f"In {case.trial.spoken(asked.life)} the model was told {told!r} of call "
+        f"{call} (turn and position); without a fault it is told {usual!r}. The result "
+        "can be had again: send the call once more, under its key.",
+        expected=usual,
+        observed=told,
         subject=call,
         events=(asked.seq,),
     )

@@ -1,24 +1,47 @@
 """Secrets, and what stands in their place wherever something is written down.
 
-A key that was encoded in base64, as in a dump of a header, is the key all the same. Its
-letters then depend on where in a group of three bytes it begins, and those at its ends
-on its neighbours: of each of the three forms the part in between is looked for.
+A key that was escaped for a URL or a page, or encoded in base64, as in a dump of a
+header, is the key all the same. In base64 its letters depend on where in a group of
+three bytes it begins, and those at its ends on its neighbours: of each of the three
+forms the part in between is looked for.
 """
 
+import re
 from base64 import b64encode, urlsafe_b64encode
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
+from html import escape
 from json import dumps
+from urllib.parse import quote, quote_plus
 
 BLOT = "[canary]"
 """What stands in a history where the agent let its key out."""
 
 
 def forms(secret: str) -> tuple[str, ...]:
-    """The texts by which a secret is known: itself, in JSON, in base64, in hex."""
+    """The texts by which a secret is known: itself, escaped, in base64, in hex."""
     data = secret.encode(errors="surrogateescape")
-    ways = (secret, dumps(secret)[1:-1], *_base64(data), data.hex(), data.hex().upper())
+    ways = (secret, *_escaped(secret, data), *_base64(data), *_cases(data.hex()))
     return tuple(dict.fromkeys(ways))
+
+
+def _escaped(secret: str, data: bytes) -> Iterator[str]:
+    """As it stands in JSON, in Python, in a shell, in a URL, in a page."""
+    yield from (dumps(secret, ensure_ascii=plain)[1:-1] for plain in (True, False))
+    yield repr(secret)[1:-1]
+    yield from (secret.replace("'", quoted) for quoted in (r"'\''", "'\"'\"'"))
+    for text in (quote(data), quote(data, safe=""), quote_plus(data)):
+        yield from (text, _with_small_hex(text))
+    page = escape(secret)
+    yield from (page, page.replace("&#x27;", "&#39;"), escape(secret, quote=False))
+
+
+def _with_small_hex(text: str) -> str:
+    return re.sub("%..", lambda found: found[0].lower(), text)
+
+
+def _cases(text: str) -> tuple[str, str]:
+    return text, text.upper()
 
 
 def _base64(data: bytes) -> Iterator[str]:

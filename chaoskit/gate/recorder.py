@@ -4,8 +4,18 @@ import time
 from dataclasses import dataclass, field
 from typing import Protocol
 
+from pydantic_core import PydanticSerializationError
+
 from chaoskit.gate.blots import BLOT, Blots
-from chaoskit.model.history import Crossed, Delivered, Event, Leaked, from_line, to_line
+from chaoskit.model.history import (
+    Crossed,
+    Delivered,
+    Event,
+    Leaked,
+    from_line,
+    storable,
+    to_line,
+)
 
 
 class Sink(Protocol):
@@ -53,7 +63,11 @@ class Recorder:
             self(Leaked(life=life, where=where))
 
     def _write(self, placed: Event) -> Event:
-        line = to_line(placed)
+        try:
+            line = to_line(placed)
+        except PydanticSerializationError:  # an agent's half of a surrogate pair
+            placed = storable(placed)
+            line = to_line(placed)
         written = line if self.blots is None else self.blots.text(line)
         if written is not line:
             placed = from_line(written)

@@ -217,11 +217,11 @@ def _writable(value: Any, depth: int = 0) -> Any:
         return value.encode(errors="backslashreplace").decode()
     if isinstance(value, float) and not math.isfinite(value):
         return str(value)
-    if not isinstance(value, dict | list):
+    if not isinstance(value, dict | list | tuple):
         return value
     if depth == LOGGED_DEPTH_MAX:
         return "..."
-    if isinstance(value, list):
+    if not isinstance(value, dict):
         return [_writable(item, depth + 1) for item in value]
     return {_writable(k): _writable(item, depth + 1) for k, item in value.items()}
 
@@ -255,7 +255,7 @@ class Inspected(_Event):
     when: Literal["death", "rest", "end"]
     after: int
     checkpoint_id: int | None = None
-    status: str | None = None
+    status: Annotated[str | None, BeforeValidator(_writable)] = None
     transcript: Annotated[JsonValue, BeforeValidator(_writable)] = None
     problem: str = ""
 
@@ -323,6 +323,11 @@ def to_line(event: Event) -> str:
     """The event as one line of JSON, without the line's end."""
     # What `model_dump_json` comes down to; that costs twice as much.
     return event.__pydantic_serializer__.to_json(event).decode()
+
+
+def storable(event: Event) -> Event:
+    """The same event with every text of it as JSON can hold it (see `Logged`)."""
+    return _EVENT.validate_python(_writable(event.model_dump()))
 
 
 def from_line(line: str) -> Event:

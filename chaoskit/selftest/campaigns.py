@@ -30,8 +30,12 @@ def _context() -> ForkServerContext:
 
 @dataclass
 class Campaigns:
-    """Those that run now; none of them outlives us."""
+    """Those that run now; none of them outlives us.
 
+    ``scratch`` is the folder for what they say.
+    """
+
+    scratch: Path
     _context: ForkServerContext = field(default_factory=_context)
     _running: set[ForkServerProcess] = field(default_factory=set)
     _over: bool = False
@@ -49,7 +53,7 @@ class Campaigns:
         Raises:
             Ended: it is too late for it.
         """
-        with tempfile.TemporaryDirectory(prefix="chaoskit-selftest-") as folder:
+        with tempfile.TemporaryDirectory(prefix="told-", dir=self.scratch) as folder:
             told = Path(folder) / "told"
             code = self._run(list(words), told)
             text = told.read_text(errors="replace") if told.exists() else ""

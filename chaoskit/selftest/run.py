@@ -1,7 +1,6 @@
 """Puts specimens to the test: a campaign each, and what its report says."""
 
 import json
-import shutil
 import tempfile
 import time
 from collections.abc import Callable, Iterator, Sequence
@@ -11,12 +10,14 @@ from pathlib import Path
 from typing import Any
 
 from chaoskit.campaign import given_server, jobs_by_default
-from chaoskit.campaign.saved import MARK
+from chaoskit.campaign.output import claimed, full_disk_is_told
 from chaoskit.model.manifest import Store
 from chaoskit.selftest.campaigns import Campaigns, Ended
 from chaoskit.selftest.catalogue import Specimen, specimens
-from chaoskit.selftest.outcome import Outcome, Tested, tested, untested
+from chaoskit.selftest.outcome import Outcome, Tested, as_json, tested, untested
+from chaoskit.selftest.scratch import scratch
 
+RESULT = "selftest.json"
 EXIT_WRONG_INPUT = 2
 Listener = Callable[[Tested], None]
 
@@ -36,10 +37,13 @@ def selftest(
     """Test these, ``jobs`` at a time; what their campaigns leave goes to ``out``.
 
     Raises:
+        OutputError: that folder cannot be used.
         SelftestError: a specimen could not be run at all.
+        TemporaryFolderError: there is no place for temporary files.
     """
     began = time.monotonic()
-    with _folder(out) as folder, Campaigns() as campaigns:
+    place = scratch()  # campaigns of one that died may write to ``out`` until now
+    with _folder(out) as folder, Campaigns(place) as campaigns:
 
         def test(specimen: Specimen) -> Tested:
             done = _test(specimen, campaigns, folder / specimen.name, quick=quick)
@@ -55,7 +59,10 @@ def selftest(
                 threads.shutdown(wait=False, cancel_futures=True)
                 campaigns.end()
                 raise
-    return Outcome(results, quick, round(time.monotonic() - began, 1))
+        outcome = Outcome(results, quick, round(time.monotonic() - began, 1))
+        if out is not None:
+            (folder / RESULT).write_text(as_json(outcome), encoding="utf-8")
+    return outcome
 
 
 def default_jobs() -> int:
@@ -76,10 +83,10 @@ def is_green(jobs: int | None = None) -> bool:
 @contextmanager
 def _folder(out: Path | None) -> Iterator[Path]:
     if out is not None:
-        out.mkdir(parents=True, exist_ok=True)
-        yield out.resolve()
+        with full_disk_is_told(out), claimed(out):
+            yield out.resolve()
         return
-    with tempfile.TemporaryDirectory(prefix="chaoskit-selftest-") as folder:
+    with tempfile.TemporaryDirectory(prefix="selftest-", dir=scratch()) as folder:
         yield Path(folder)
 
 
@@ -87,7 +94,6 @@ def _test(
     specimen: Specimen, campaigns: Campaigns, out: Path, *, quick: bool
 ) -> Tested:
     began = time.monotonic()
-    _forget(out)
     words = _words(specimen, quick=quick)
     try:
         code, told = campaigns.run([*words, "--jobs", "1", "--out", str(out)])
@@ -101,12 +107,6 @@ def _test(
         return untested(specimen, told, seconds, code)
     fields: dict[str, Any] = json.loads(report.read_text(encoding="utf-8"))
     return tested(specimen, fields, _journal(out), told, seconds, code)
-
-
-def _forget(out: Path) -> None:
-    """Nothing that an earlier self-test left may be taken for what this one found."""
-    if (out / MARK).exists():
-        shutil.rmtree(out)
 
 
 def _words(specimen: Specimen, *, quick: bool) -> list[str]:

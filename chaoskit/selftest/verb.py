@@ -6,11 +6,10 @@ from pathlib import Path
 
 from chaoskit.report.show import show
 from chaoskit.selftest.catalogue import UnknownSpecimen, specimens
-from chaoskit.selftest.outcome import Tested, as_json
+from chaoskit.selftest.outcome import Tested
 from chaoskit.selftest.run import SelftestError, default_jobs, selftest
 from chaoskit.selftest.table import as_table
 
-RESULT = "selftest.json"
 EXIT_GREEN, EXIT_NOT_GREEN, EXIT_WRONG_INPUT = 0, 1, 2
 
 
@@ -20,16 +19,12 @@ def verb(
     """Run it; returns the exit code of the program."""
     try:
         picked = specimens(names)
-        if out is not None:
-            (out / RESULT).unlink(missing_ok=True)
         outcome = selftest(
             picked, jobs or default_jobs(), quick=quick, out=out, listener=_told
         )
     except (SelftestError, UnknownSpecimen) as error:
         show(f"{error}\n", sys.stderr)
         return EXIT_WRONG_INPUT
-    if out is not None:
-        (out / RESULT).write_text(as_json(outcome), encoding="utf-8")
     show(as_table(outcome))
     return EXIT_GREEN if outcome.is_green else EXIT_NOT_GREEN
 

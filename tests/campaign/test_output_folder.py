@@ -86,6 +86,34 @@ def test_an_interrupted_clearing_can_be_gone_on_with(tmp_path, monkeypatch):
     assert [path.name for path in tmp_path.iterdir()] == [".chaoskit"]
 
 
+@pytest.mark.parametrize("name", ["pay.yaml", "below/pay.yaml", "link.yaml"])
+def test_a_folder_that_holds_an_input_is_not_emptied(tmp_path, name):
+    """However often it was written by chaoskit; both are named."""
+    out, elsewhere = tmp_path / "out", tmp_path / "elsewhere.yaml"
+    prepare(out)
+    path = out / name
+    path.parent.mkdir(exist_ok=True)
+    elsewhere.touch()
+    path.symlink_to(elsewhere) if "link" in name else path.touch()
+    with (
+        pytest.raises(OutputError, match="holds the scenario") as told,
+        claimed(out, {"the scenario": path}),
+    ):
+        pass
+    assert str(path) in str(told.value)
+    assert str(out) in str(told.value)
+    assert path.exists()
+
+
+def test_an_input_beside_the_folder_or_above_it_is_in_no_danger(tmp_path):
+    """As are the scenarios of a certificate, and a folder in that of the agent."""
+    out, path = tmp_path / "out", tmp_path / "out.yaml"
+    path.touch()
+    for _ in range(2):
+        with claimed(out, {"the scenario": path}):
+            (out / "old").touch()
+
+
 @pytest.mark.parametrize("name", ["file", "file/below"])
 def test_a_file_in_the_way_is_told(tmp_path, name):
     """In words, with what to do about it."""

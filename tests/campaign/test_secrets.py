@@ -1,6 +1,10 @@
 """The canary is found in whatever an agent keeps and prints, and is written nowhere."""
 
 import json
+import os
+import signal
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
@@ -126,3 +130,25 @@ def test_what_is_left_holds_no_secret_of_the_environment(
         "MAIL_PASSWORD": "[not saved]",
         "MODE": "[not saved]",
     }
+
+
+@pytest.mark.parametrize("signum", [signal.SIGINT, signal.SIGTERM])
+def test_nor_does_a_campaign_that_was_interrupted(
+    write_scenario, tmp_path, monkeypatch, signum
+):
+    """The life that was running then has no end, and what it printed stays to read."""
+    monkeypatch.setenv("DEPLOY_TOKEN", SECRET)
+    path = write_scenario("prints-env", "hang", limits={"life_seconds": 600})
+    out = tmp_path / "out"
+    command = [sys.executable, "-m", "chaoskit", "run", str(path), "--out", str(out)]
+    with subprocess.Popen(command, stderr=subprocess.PIPE, text=True) as process:
+        said = out / "trials" / "baseline-1" / "life-0.err"
+        while not (said.exists() and "about to wait" in said.read_text()):
+            assert process.poll() is None
+            os.sched_yield()
+        assert SECRET in said.read_text()
+        process.send_signal(signum)
+        _, errors = process.communicate(timeout=60)
+    assert process.returncode == 130, errors
+    assert holds(out, CANARY, SECRET) == []
+    assert "DEPLOY_TOKEN=[DEPLOY_TOKEN]" in said.read_text()

@@ -14,6 +14,7 @@ from xml.etree import ElementTree
 import pytest
 
 from chaoskit.agents.life import LaunchError
+from chaoskit.campaign.again import judge_folder
 from chaoskit.certify import Asked, Certificate, CertifyError, certify, folder, read
 from chaoskit.certify.known import load_known
 from chaoskit.certify.observed import journal, saved
@@ -419,6 +420,14 @@ def test_the_folder_is_small_and_names_the_command(keyless):
     kept = {path.name for path in trials.iterdir()}
     assert "baseline-1" in kept
     assert len(kept) <= 3
+
+
+def test_a_campaign_of_the_folder_that_is_judged_again_says_what_was_removed(keyless):
+    """So that nobody takes it for damaged, or what is left of it for all."""
+    passed = judge_folder(keyless.out / "campaigns/tiny/clean")
+    assert passed.verdict is Verdict.INCONCLUSIVE
+    *_, doubt = passed.doubts
+    assert "only those were kept that show something" in doubt
 
 
 def test_a_level_has_a_badge_and_ci_sees_what_stopped_it(keyless):

@@ -9,6 +9,7 @@ from pathlib import Path
 
 import pytest
 
+from chaoskit.campaign.saved import thinned_text
 from chaoskit.cli import run_words
 
 ROOT = Path(__file__).parents[2]
@@ -156,6 +157,29 @@ def test_a_trial_s_own_doubt_stays_whatever_the_report_says(judge, out):
     assert judge(out, "--promise", "progress")[0] == 3
 
 
+def without(history, kind):
+    """The history as if there had been no such event."""
+    events = map(json.loads, history.read_text().splitlines())
+    kept = [event for event in events if event["kind"] != kind]
+    lines = (json.dumps(each | {"seq": seq}) for seq, each in enumerate(kept))
+    history.write_text("".join(f"{line}\n" for line in lines))
+
+
+@pytest.mark.parametrize("spoil", ["history", "all of it", "schedule"])
+def test_a_fault_that_never_struck_earns_no_pass(judge, out, spoil):
+    """Whatever `unfired` says: what struck is in the history."""
+    if spoil == "history":
+        without(out / TRIAL / "history.jsonl", "fault")
+    elif spoil == "all of it":
+        shutil.copy(out / "trials/baseline-1/history.jsonl", out / TRIAL)
+    else:
+        edit(out / TRIAL / "trial.json", "#1:after", "#2:after")
+    for folder in (out, out / TRIAL):
+        code, said, _ = judge(folder, "--promise", "answer")
+        assert code == 3
+        assert "trial 0003 does not fit together: kill@0:tools.hold_seat[o-1]" in said
+
+
 def test_doubts_of_the_campaign_itself_stay(judge, out):
     report = json.loads((out / "report.json").read_text())
     report |= {"doubts": ["the search was short"], "findings": []}
@@ -199,6 +223,28 @@ def test_a_trial_that_is_gone_is_missed(judge, out):
     code, said, _ = judge(out)
     assert code == 3
     assert "the report counts 3 trials, and 2 are here" in said
+
+
+@pytest.mark.parametrize("more", [0, 1])
+def test_what_a_certificate_has_removed_is_told_and_proves_nothing(judge, out, more):
+    """Plainly, so that nobody takes it for damage; what else is gone is missed too."""
+    for name in ("baseline-2", "0003")[: 1 + more]:
+        shutil.rmtree(out / "trials" / name)
+    (out / "thinned.json").write_text(thinned_text(1))
+    _, said, _ = judge(out)
+    assert "of 3 trials only those were kept that show something" in said
+    assert "nothing can be said now about the other 1;" in said
+    assert ("the report counts 3 trials" in said) is bool(more)
+
+
+def test_a_passed_campaign_that_was_thinned_out_is_no_pass(judge, out):
+    """All that it has left shows nothing, and the rest is not there to be judged."""
+    shutil.rmtree(out / TRIAL)
+    report = json.loads((out / "report.json").read_text())
+    report |= {"verdict": "pass", "findings": []}
+    (out / "report.json").write_text(json.dumps(report))
+    (out / "thinned.json").write_text(thinned_text(1))
+    assert judge(out)[0] == 3
 
 
 # --- damage ---------------------------------------------------------------------------

@@ -1,5 +1,6 @@
 """Broken input: exit code 2, the place, and never a traceback."""
 
+import os
 from pathlib import Path
 
 import pytest
@@ -89,3 +90,25 @@ def test_a_folder_that_is_not_ours_is_left_alone(capsys, tmp_path):
     assert run_words(words) == 2
     assert "was not written by chaoskit" in capsys.readouterr().err
     assert precious.read_text() == "years of work"
+
+
+@pytest.mark.parametrize("inside", ["scenario.yaml", "agent.yaml"])
+@pytest.mark.parametrize("verb", [["run"], ["replay", ""]], ids=["run", "replay"])
+def test_an_output_folder_that_holds_what_is_tried_is_refused(
+    verb, inside, capsys, tmp_path
+):
+    """Although chaoskit wrote it, say for an earlier run: nothing in it is removed."""
+    out = tmp_path / "out"
+    out.mkdir()
+    (out / ".chaoskit").touch()
+    (out / "report.json").touch()
+    folders = dict.fromkeys(("scenario.yaml", "agent.yaml"), tmp_path) | {inside: out}
+    for name, folder in folders.items():
+        (folder / name).write_bytes((DAMAGED / name).read_bytes())
+    scenario, agent = (str(folder / name) for name, folder in folders.items())
+    words = [verb[0], scenario, *verb[1:], "--agent", agent, "--out", str(out)]
+    assert run_words(words) == 2
+    errors = capsys.readouterr().err
+    assert f"{out} holds the " in errors
+    assert str(out / inside) in errors
+    assert sorted(os.listdir(out)) == sorted([".chaoskit", "report.json", inside])

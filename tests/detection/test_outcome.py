@@ -1,13 +1,17 @@
 """What counts as found, as an alarm and as green, on reports written by hand."""
 
+import os
 from dataclasses import replace
 from pathlib import Path
 
+import pytest
+
+from chaoskit.campaign.output import OutputError
 from chaoskit.campaign.saved import MARK
 from chaoskit.selftest import outcome as results
 from chaoskit.selftest.catalogue import Label, Specimen
 from chaoskit.selftest.outcome import Outcome
-from chaoskit.selftest.run import _forget
+from chaoskit.selftest.run import _folder, selftest
 from chaoskit.selftest.table import as_table
 
 OWN = "effects/once-across-kill"
@@ -64,14 +68,30 @@ def test_a_campaign_that_came_to_no_verdict_catches_nothing():
     assert not came_of(CORRECT, verdict="pass", code=-9).is_as_expected
 
 
-def test_what_an_earlier_one_left_is_gone_and_what_is_no_campaign_s_stays(tmp_path):
-    for name in (MARK, "report.json"):
-        (tmp_path / "bad" / name).parent.mkdir(exist_ok=True)
-        (tmp_path / "bad" / name).touch()
-    (tmp_path / "mine").mkdir()
-    for name in ("bad", "mine", "never"):
-        _forget(tmp_path / name)
-    assert [path.name for path in tmp_path.iterdir()] == ["mine"]
+def test_what_an_earlier_one_left_is_gone(tmp_path):
+    """Nothing of it may be taken for what this one found."""
+    with _folder(tmp_path / "out") as folder:
+        (folder / "bad").mkdir()
+        (folder / "bad" / "report.json").touch()
+    with _folder(tmp_path / "out"):
+        assert os.listdir(tmp_path / "out") == [MARK]
+
+
+def test_a_folder_that_no_self_test_wrote_is_left_alone(tmp_path):
+    """As with every other verb."""
+    (tmp_path / "bad").mkdir()
+    (tmp_path / "bad" / "thesis.txt").touch()
+    with pytest.raises(OutputError, match="was not written by chaoskit"):
+        selftest((), 1, out=tmp_path)
+    assert (tmp_path / "bad" / "thesis.txt").exists()
+
+
+def test_a_second_self_test_is_kept_out_of_the_folder_of_one_that_runs(tmp_path):
+    with _folder(tmp_path) as folder:
+        (folder / "bad").mkdir()
+        with pytest.raises(OutputError, match="another campaign is writing"):
+            selftest((), 1, out=tmp_path)
+        assert (folder / "bad").exists()
 
 
 def test_what_follows_from_it_and_what_only_warns_is_no_other():

@@ -6,7 +6,16 @@ import json
 import pytest
 
 from chaoskit.gate import Recorder
-from chaoskit.model.history import Inspected
+from chaoskit.model.history import (
+    Asked,
+    Delivered,
+    Inspected,
+    LifeEnded,
+    RunEnded,
+    StatusSeen,
+    from_line,
+    to_line,
+)
 from chaoskit.model.schedule import Schedule
 from chaoskit.model.state import WorldState
 from chaoskit.model.visit import Visit
@@ -163,6 +172,34 @@ def test_a_field_of_another_kind_is_none_that_it_printed(number):
     seen = read((said,), "death", 0)
     assert (seen.checkpoint_id, seen.status, seen.transcript) == (None, None, "x")
     assert seen.problem == ""
+
+
+def test_half_a_surrogate_pair_is_stored_as_its_escape():
+    """JSON can name one, and no file can hold it; nested, and in a key, too."""
+    said = r'{"status": "\ud800", "transcript": [{"\udfff": ["\ud800"]}]}'
+    seen = read((said,), "end", 0)
+    assert (seen.status, seen.transcript) == (r"\ud800", [{r"\udfff": [r"\ud800"]}])
+    assert from_line(to_line(seen)) == seen
+
+
+@pytest.mark.parametrize(
+    "event",
+    [
+        StatusSeen(life=-1, status=None, said="\ud800"),
+        RunEnded(life=0, outcome="done", answer="\ud800"),
+        LifeEnded(life=0, cause="itself", ending="died", tail=("\ud800",)),
+        Asked(life=0, turn=1, contents=("\ud800",), results={"\ud800": "\udfff"}),
+        Delivered(life=0, message=1, tool="pay", args={}, idempotency_key="\udcff"),
+    ],
+    ids=lambda event: event.kind,
+)
+def test_no_event_of_an_agent_s_words_keeps_a_trial_from_being_written(event):
+    """What is kept in memory is what was written."""
+    lines = []
+    sink = type("Sink", (), {"write": staticmethod(lines.append)})()
+    placed = Recorder(sink)(event)
+    assert "\\\\ud" in lines[0]
+    assert from_line(lines[0]) == placed
 
 
 def test_a_held_clock_takes_no_time():

@@ -2,7 +2,7 @@
 
 import pytest
 
-from chaoskit.checks.answer import check
+from chaoskit.checks.answer import check, unknown
 from chaoskit.checks.case import Case, Golden
 from chaoskit.model.address import Edge
 from chaoskit.model.faults import FaultKind
@@ -94,3 +94,17 @@ def test_nor_where_another_call_s_result_is_new_in_each_run(told, told_of_the_ca
     story.struck(FaultKind.REFUSE, Edge.BEFORE).call("pay", "k", **PAY)
     story.ask(1, "0.1", results={"0.1": "run-0a1b2c3d at 17:03"})
     assert told_of_the_call(story, "paid 1.00") == ["answer/same"]
+
+
+@pytest.mark.parametrize(
+    ("said", "golden", "why"),
+    [("Paid.", "Paid.", None), (None, None, "printed none"), ("One", None, "differ")],
+)
+def test_an_answer_that_cannot_be_judged_is_named(
+    told, make_scenario, make_manifest, said, golden, why
+):
+    story = told().ask(0)
+    story.add(RunEnded(life=0, outcome="done", answer=said))
+    scenario = make_scenario(llm={"script": [{"say": "Paid."}]})
+    case = Case(story.trial(), scenario, make_manifest(), Golden(golden))
+    assert (why or "None") in str(unknown(case))

@@ -1,18 +1,21 @@
 """What a certificate says and exits with, weighed from outcomes written by hand."""
 
 import json
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 from xml.etree import ElementTree
 
 import pytest
 
-from chaoskit.certify import Asked, Certificate, CertifyError, read
+from chaoskit.campaign.output import OutputError, claimed
+from chaoskit.certify import Asked, Certificate, CertifyError, certify, read
 from chaoskit.certify.as_json import as_json
 from chaoskit.certify.evidence import Breach, Outcome
 from chaoskit.certify.junit import as_junit
 from chaoskit.certify.not_judged import UNTESTED
+from chaoskit.certify.outcomes import plain_text
 from chaoskit.certify.page import as_html
 from chaoskit.certify.reading import unchanged
 from chaoskit.certify.results import Ran, Results
@@ -27,6 +30,7 @@ from chaoskit.model.verdict import Verdict
 
 REVISION = load()
 TWICE = "effects/once-across-kill"
+PAYING = ({"call": {"pay": {"order": "o-1"}}}, {"say": "Paid."})
 CAMPAIGNS = {each.id: each for each in REVISION.campaigns()}
 
 
@@ -34,7 +38,12 @@ CAMPAIGNS = {each.id: each for each in REVISION.campaigns()}
 def asked(tmp_path: Path) -> Callable[..., Asked]:
     """Leaves a scenario and a manifest with changes; returns what is asked of them."""
 
-    def leave(level: str = "L4", known: str = "", **changes: Any) -> Asked:
+    def leave(
+        level: str = "L4",
+        known: str = "",
+        script: Sequence[Any] = PAYING,
+        **changes: Any,
+    ) -> Asked:
         manifest = {
             "name": "tiny",
             "launch": "process",
@@ -43,12 +52,11 @@ def asked(tmp_path: Path) -> Callable[..., Asked]:
             "contract": {"effects": "exactly-once"},
             **changes,
         }
-        script = [{"call": {"pay": {"order": "o-1"}}}, {"say": "Paid."}]
         scenario = {
             "name": "pay",
             "agent": "agent.yaml",
             "task": {"goal": "Pay"},
-            "llm": {"script": script},
+            "llm": {"script": list(script)},
             "tools": {"pay": "keyed"},
         }
         (tmp_path / "agent.yaml").write_text(json.dumps(manifest))
@@ -124,6 +132,7 @@ def test_a_known_failure_alone_is_a_pass(asked):
     root = ElementTree.fromstring(as_junit(found))
     assert not list(root.iter("failure"))
     assert any("known: " in (each.text or "") for each in root.iter("system-out"))
+    assert "   known:    " in as_text(found)
 
 
 def test_what_was_found_weighs_more_than_a_doubt_below(asked):
@@ -161,6 +170,18 @@ def test_what_was_not_judged_is_told(asked):
     assert fence["requirements"][0] == "fence/no-effect"
     assert as_text(found).count("not judged") == 3
     assert as_html(found).count("not judged") == 3
+
+
+def test_what_was_never_called_otherwise_is_told(asked):
+    """Beside what was not judged: nobody may take such a call for tried."""
+    flag = {"call": {"pay": {"flag": True}}}
+    found = weighed(asked("L2", script=[*PAYING[:1], flag, *PAYING[1:]]))
+    (told,) = fields(found)["not_varied"]
+    assert (told["scenario"], told["campaign"]) == ("pay", "arguments")
+    assert told["calls"] == ["1.0 (pay)"]
+    assert "not varied    1.0 (pay): repeated with the same" in as_text(found)
+    assert "1.0 (pay): repeated with the same" in as_html(found)
+    assert fields(weighed(asked("L2")))["not_varied"] == []
 
 
 def test_all_is_judged_of_an_agent_that_shows_it(asked):
@@ -250,6 +271,29 @@ def test_a_file_that_changes_meanwhile_ends_it(asked):
     assert certified.manifest_sha256 == was
 
 
+@pytest.mark.parametrize(
+    ("name", "said"),
+    [
+        ("agent.yaml", "the agent's manifest"),
+        ("pay.yaml", "the scenario pay"),
+        ("known.yaml", "the file of known failures"),
+    ],
+)
+def test_a_folder_that_holds_what_is_to_be_certified_is_refused(
+    asked, tmp_path, name, said
+):
+    """Before anything in it is removed, whoever wrote it."""
+    given = asked(known=ENTRY, store="files")
+    with claimed(given.out):
+        moved = (tmp_path / name).rename(given.out / name)
+    changes = {"pay.yaml": {"scenarios": (moved,)}, "known.yaml": {"known": moved}}
+    manifest = given.out if name == "agent.yaml" else tmp_path
+    change = {"agent": manifest / "agent.yaml", **changes.get(name, {})}
+    with pytest.raises(OutputError, match=f"holds {said}"):
+        certify(read(replace(given, **change)), lambda: ())
+    assert moved.exists()
+
+
 def test_a_container_that_keeps_its_disk_is_told_before_anything_runs(asked):
     """That nobody can take over from it, after hours, would be late; L3 is tried."""
     kept = {"launch": "docker", "docker": {"image": "i", "disk": "keep"}}
@@ -262,3 +306,10 @@ def test_a_container_that_keeps_its_disk_is_told_before_anything_runs(asked):
 def test_a_name_that_would_write_over_the_screen_is_refused(asked, field):
     with pytest.raises(InputError, match="characters that can be seen"):
         read(asked(**{field: "tiny\u001b[2J"}))
+
+
+def test_words_that_an_agent_makes_at_random_are_not_on_it():
+    """The same command gives the same certificate, whatever the keys were."""
+    key = "0c6f9a1e-52f5-4a0b-9f6d-3a4f0e2b7c11"
+    told = plain_text(f"run-0a1b2c3d sent 'pay' under {key}, then under no other")
+    assert told == "{run} sent 'pay' under <?>, then under no other"

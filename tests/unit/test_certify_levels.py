@@ -8,7 +8,7 @@ import pytest
 
 from chaoskit.campaign.search import NOT_FOLLOWED, NOTHING_STRUCK
 from chaoskit.certify import revision as revisions
-from chaoskit.certify.derive import can_vary, derived
+from chaoskit.certify.derive import can_vary, derived, unvaried
 from chaoskit.certify.known import is_known, load_known, passed
 from chaoskit.certify.levels import (
     Base,
@@ -453,13 +453,46 @@ def test_what_another_call_is_becomes_no_variant():
     assert two["or"] == [{"cents": 7}]
 
 
-def test_the_author_s_own_variants_are_taken_as_they_are():
+def test_the_author_s_own_variants_are_taken_as_they_are_and_excuse_no_other_call():
+    """One `or` in a script may not keep the calls beside it from being varied."""
     own = {"pay": {"cents": 5}, "or": [{"cents": 9}]}
-    assert varied({"call": own}, {"call": {"pay": {"cents": 1}}}) == [
-        own,
-        {"pay": {"cents": 1}},
-    ]
+    first, second = varied({"call": own}, {"call": {"pay": {"cents": 8}}})
+    assert first == own
+    assert "or" not in second  # with 9 it would be the first call
+    assert varied({"call": own}, {"call": {"pay": {"cents": 1}}})[1]["or"]
+
+
+def test_where_the_last_argument_cannot_be_another_one_before_it_is():
+    steps = {"call": {"pay": {"order": "o-2", "cents": 6}}, "or": [{"pay": {}}]}
+    first, _ = varied({"call": {"pay": {"order": "o-2", "cents": 5}}}, steps)
+    assert first["or"] == [{"order": "o-2 (again)", "cents": 5}]
+
+
+def test_the_calls_that_are_never_varied_are_named():
+    """By turn and place, as in a finding."""
+    calls = [{"pay": {"cents": 5}}, {"pay": {"flag": True}}]
+    told = document({"ask": "Sure?"}, {"call": calls}, {"call": {"pay": {}}})
+    assert [*unvaried(told)] == ["1.1 (pay)", "2.0 (pay)"]
+    assert can_vary(told)
     assert not can_vary(document({"call": {"pay": {"flag": True}}}))
+
+
+@pytest.mark.parametrize(
+    ("others", "flawed"),
+    [
+        ([{"to": "Ann", "cents": 1}], True),
+        ([{"cents": 1, "to": "Ann"}, {"to": "Ann", "cents": 1}], True),
+        ([{"cents": 1, "to": "Ann"}, {"to": "Bob", "cents": 1}], False),
+        ([{"cents": True, "to": "Ann"}], False),
+    ],
+)
+def test_an_or_that_names_the_call_itself_is_refused(make_scenario, others, flawed):
+    """It looks like other arguments, and would have none tried."""
+    own = {"tool": "pay", "args": {"cents": 1, "to": "Ann"}, "or": others}
+    turn = {"call": [{"tool": "pay", "args": {}}, own]}
+    scenario = make_scenario(turn, tools={"pay": "keyed"})
+    told = "\n".join(flaws(agent(), [scenario]))
+    assert ("the `or` of call 0.1 (pay) of" in told) is flawed
 
 
 # --- known failures ------------------------------------------------------------------
@@ -543,6 +576,13 @@ def test_a_known_failure_may_be_one_of_several_of_its_kind(tmp_path):
     ("text", "said"),
     [
         (ENTRY.replace("}", ", subject: ''}"), "`subject`"),
+        (ENTRY.replace("}", ", subject: 2.0}"), "in quotes"),
+        *(
+            (ENTRY.replace("}", f", level: {level}}}"), "expected one of L0, L1")
+            for level in ("", "4.0", "4", "true", "[L4]", "{a: b}", "L7")
+        ),
+        (ENTRY.replace("pay", "[pay]"), "one of pay, book"),
+        (ENTRY.replace(TWICE, "{a: b}"), "expected one of"),
         ("requirement: x\n", "a list of known failures"),
         (ENTRY.replace("once-across", "once-acros"), "did you mean"),
         (ENTRY.replace("pay", "pya"), "one of pay, book"),

@@ -3,7 +3,7 @@
 import pytest
 
 from chaoskit.checks.case import Case
-from chaoskit.checks.store import check
+from chaoskit.checks.store import check, unseen
 from chaoskit.model.faults import FaultKind
 
 GOAL = {"role": "user", "content": "Do it"}
@@ -40,6 +40,30 @@ def test_a_run_that_goes_on_is_right(told, judged):
 
 def test_before_there_is_a_checkpoint_nothing_can_be_read(told, judged):
     assert judged(told().inspected(problem="no such run").resume()) == []
+
+
+def test_nothing_is_older_than_a_checkpoint(told, judged):
+    """What a death left is taken for no run at all; the next life would begin anew."""
+    story = told().ask(0).log("checkpoint", 1).killed().inspected()
+    story.resume().log("checkpoint", 1)
+    story.inspected("end", checkpoint_id=1, transcript=[GOAL])
+    assert judged(story) == ["store/newest"]
+
+
+def test_who_numbers_nothing_has_no_older_checkpoint(told, judged):
+    story = told().ask(0).log("checkpoint", 1).killed().inspected()
+    assert judged(story.resume().inspected("end", checkpoint_id=None)) == []
+
+
+def test_why_nothing_of_the_store_was_seen(told, make_manifest):
+    """Said on report and certificate: nobody may take it for found right."""
+    story = told().inspected("end", checkpoint_id=None).done().trial()
+    plain = make_manifest()
+    assert "names no `inspect`" in str(unseen(story, plain))
+    looks = plain.model_copy(update={"inspect": ("agent", "inspect")})
+    assert "always null" in str(unseen(story, looks))
+    seen = told().inspected("end", checkpoint_id=1).done().trial()
+    assert unseen(seen, looks) is None
 
 
 def test_what_was_there_can_be_read(told, judged):

@@ -4,6 +4,8 @@ import pytest
 
 from chaoskit.checks.case import Case, Golden
 from chaoskit.checks.transcript import check
+from chaoskit.model.address import Edge
+from chaoskit.model.faults import FaultKind
 
 NO_RESULT = (
     "An assistant message with 'tool_calls' must be followed by tool messages "
@@ -71,9 +73,8 @@ def test_a_result_that_is_another_call_s_is_found(told, judged):
     assert (found.expected, found.observed) == ("one", "two")
 
 
-@pytest.mark.parametrize("told_instead", ["one", "an error of the tool"])
-def test_its_own_result_is_right_and_so_is_a_new_one(told, judged, told_instead):
-    story = told().ask(1, "0.0", results={"0.0": told_instead}).done()
+def test_its_own_result_is_right(told, judged):
+    story = told().ask(1, "0.0", results={"0.0": "one"}).done()
     assert judged(story, _0="one", _1="two") == []
 
 
@@ -155,3 +156,48 @@ def test_a_stored_call_with_two_results_is_found(told, judged):
     assert judged(told().inspected(transcript=right).done()) == []
     (found,) = judged(told().inspected(transcript=wrong).done())
     assert found.requirement == "transcript/stored-pairs"
+
+
+RECEIPT = '{"receipt": "pay#1"}'
+
+
+@pytest.mark.parametrize("told_", ["", "ok", "Error: the tool was interrupted"])
+def test_a_result_that_a_resumed_life_has_forgotten(told, judged, told_):
+    """Whatever it says in its place, the model goes on without it."""
+    story = told().ask(0).call("pay", "k").killed().resume()
+    story.ask(1, "0.0", results={"0.0": told_}).done()
+    (found,) = judged(story, t0=RECEIPT)
+    assert found.requirement == "transcript/right-result"
+    assert found.expected == RECEIPT
+    assert found.observed == told_
+    assert found.subject == "0.0"
+
+
+@pytest.mark.parametrize(
+    "text", ['{"attempt": 2, "receipt": "pay#1"}', "pay#1 (found, not sent again)"]
+)
+def test_a_result_in_other_words_is_still_that_result(told, judged, text):
+    story = told().ask(0).call("pay", "k").killed().resume()
+    assert not judged(story.ask(1, "0.0", results={"0.0": text}).done(), t0=RECEIPT)
+
+
+def test_what_a_tool_failed_to_say_may_be_told(told, judged):
+    """The service answered with an error, and the model hears of that."""
+    story = (
+        told().ask(0).deliver("pay", "k").struck(FaultKind.ERROR, Edge.BEFORE, "503")
+    )
+    story.ask(1, "0.0", results={"0.0": "HTTP 503"}).done()
+    assert not judged(story, t0=RECEIPT)
+
+
+def test_what_may_be_left_open_may_be_told_as_open(told, make_scenario, make_manifest):
+    """A blind call that a life died in, and any under at-most-once."""
+    story = told().ask(0).deliver("pay", "k").killed().resume()
+    trial = (
+        story.ask(1, "0.0", results={"0.0": "its outcome is unknown"}).done().trial()
+    )
+    golden = Golden(results={"0.0": RECEIPT})
+    for tool_class, effects in (("blind", "exactly-once"), ("keyed", "at-most-once")):
+        scenario = make_scenario([("pay", {})], tools={"pay": tool_class})
+        manifest = make_manifest(effects)
+        assert not list(check(Case(trial, scenario, manifest, golden)))

@@ -21,7 +21,7 @@ def finding(requirement: str, subject: str = "0.0") -> Finding:
 def outcome(*findings: Finding, doubts: tuple[str, ...] = ()) -> Outcome:
     """Of a campaign of one trial whose report tells of nothing but these doubts."""
     report = SimpleNamespace(trials=1, findings=(), doubts=doubts)
-    campaign: Any = SimpleNamespace(root=Path(), report=report, only=None)
+    campaign: Any = SimpleNamespace(root=Path(), report=report, only=None, removed=0)
     saved = SavedTrial(Trial("0001", "", Schedule(), ()), True, None, None)
     return Outcome(campaign, (Again(saved, Judgement(findings)),))
 

@@ -107,7 +107,7 @@ class GivenServer:
             await self.stop()
             raise MissingServer(
                 f"the PostgreSQL server at {self.shown} ({VARIABLE}) cannot be used: "
-                f"{str(problem).strip()}"
+                f"{str(problem).strip()}. Start it, or unset {VARIABLE} for one of ours"
             ) from problem
         except BaseException:
             await self.stop()

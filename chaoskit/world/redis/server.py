@@ -84,7 +84,7 @@ class GivenServer:
             await self._hang_up()
             raise MissingServer(
                 f"the Redis server at {self.shown} ({VARIABLE}) cannot be used: "
-                f"{problem}"
+                f"{problem}. Start it, or unset {VARIABLE} for one of ours"
             ) from problem
         except BaseException:
             await self._hang_up()
