@@ -53,7 +53,7 @@ class Certificate:
             results,
             server,
             passed(certified.known, revision, evidence),
-            tuple(not_judged(revision, certified.manifest, results.ran)),
+            tuple(not_judged(revision, results.ran)),
             tuple(not_varied(certified.members, results.ran)),
         )
 

@@ -3,13 +3,9 @@
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from chaoskit.certify.evidence import Base as Base
-from chaoskit.certify.evidence import Breach as Breach
-from chaoskit.certify.evidence import Evidence as Evidence
-from chaoskit.certify.evidence import Outcome as Outcome
+from chaoskit.certify.evidence import Evidence
 from chaoskit.certify.revision import Revision, Tag
-from chaoskit.certify.stops import Stop as Stop
-from chaoskit.certify.stops import of_levels, of_tag, warnings
+from chaoskit.certify.stops import Stop, of_levels, of_tag, warnings
 
 
 @dataclass(frozen=True)

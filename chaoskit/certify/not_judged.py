@@ -10,7 +10,6 @@ from dataclasses import dataclass
 
 from chaoskit.certify.results import Ran
 from chaoskit.certify.revision import Revision
-from chaoskit.model.manifest import Manifest
 
 BY_INSPECT = (
     "store",
@@ -18,8 +17,7 @@ BY_INSPECT = (
     "fence/no-checkpoint",
     "fence/no-status",
 )
-"""Requirements, or promises, judged by what the agent's `inspect` prints alone."""
-NO_INSPECT = "the manifest names no `inspect`, which shows what is stored"
+"""What goes unjudged with `store`: all that the agent's `inspect` alone can show."""
 UNTESTED = "those pauses put no takeover to the test"
 """How a campaign's note ends that says so."""
 _NOTE = re.compile(r"(?P<promise>\w+) was not judged: (?P<why>.*)", re.DOTALL)
@@ -34,12 +32,8 @@ class NotJudged:
     where: tuple[str, ...] = ()
 
 
-def not_judged(
-    revision: Revision, manifest: Manifest, ran: Sequence[Ran]
-) -> Iterator[NotJudged]:
-    """All of them, by reason."""
-    if manifest.inspect is None:
-        yield NotJudged(_named(revision, BY_INSPECT), NO_INSPECT)
+def not_judged(revision: Revision, ran: Sequence[Ran]) -> Iterator[NotJudged]:
+    """All of them, by reason, as the campaigns' reports note them."""
     found: dict[tuple[str, str], list[str]] = {}
     for each in ran:
         for note in each.report.notes:
@@ -47,7 +41,8 @@ def not_judged(
                 found.setdefault(told, []).append(f"{each.scenario}/{each.campaign.id}")
     for (promise, why), places in found.items():
         where = () if len(places) == len(ran) else tuple(places)
-        yield NotJudged(_named(revision, (promise,)), why, where)
+        names = BY_INSPECT if promise == BY_INSPECT[0] else (promise,)
+        yield NotJudged(_named(revision, names), why, where)
 
 
 def _told(note: str) -> Iterator[tuple[str, str]]:

@@ -156,14 +156,16 @@ def test_what_is_demanded_above_the_level_asked_for_is_listed(asked):
 
 # --- what it says --------------------------------------------------------------------
 
+NO_STORE = "store was not judged: the manifest names no `inspect`"
 NO_LOG = "log was not judged: the agent writes no JSON log lines"
 
 
 def test_what_was_not_judged_is_told(asked):
     """With the requirements that nobody may take for fulfilled."""
-    found = weighed(asked("L1"), notes=(NO_LOG,), kill=(f"... {UNTESTED}",))
+    notes = (NO_STORE, NO_LOG)
+    found = weighed(asked("L1"), notes=notes, kill=(f"... {UNTESTED}",))
     inspect, log, fence = fields(found)["not_judged"]
-    assert "store/newest" in inspect["requirements"]
+    assert {"store/newest", "fence/no-status"} < set(inspect["requirements"])
     assert "`inspect`" in inspect["why"]
     assert "log/no-content" in log["requirements"]
     assert (log["where"], fence["where"]) == ([], ["pay/kill"])

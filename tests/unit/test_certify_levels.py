@@ -9,15 +9,9 @@ import pytest
 from chaoskit.campaign.search import NOT_FOLLOWED, NOTHING_STRUCK
 from chaoskit.certify import revision as revisions
 from chaoskit.certify.derive import can_vary, derived, unvaried
+from chaoskit.certify.evidence import Base, Breach, Evidence, Outcome
 from chaoskit.certify.known import is_known, load_known, passed
-from chaoskit.certify.levels import (
-    Base,
-    Breach,
-    Evidence,
-    Outcome,
-    Stop,
-    standing,
-)
+from chaoskit.certify.levels import standing
 from chaoskit.certify.observed import (
     chased,
     inside_replies,
@@ -35,6 +29,7 @@ from chaoskit.certify.scenario_set import (
     tags_tried,
     unseen,
 )
+from chaoskit.certify.stops import Stop
 from chaoskit.checks import CHECKS, REQUIREMENTS
 from chaoskit.model.errors import InputError
 from chaoskit.model.faults import FaultKind
