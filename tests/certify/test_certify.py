@@ -19,7 +19,7 @@ from chaoskit.certify import Asked, Certificate, CertifyError, certify, folder, 
 from chaoskit.certify.known import load_known
 from chaoskit.certify.observed import journal, saved
 from chaoskit.certify.revision import Revision, load
-from chaoskit.certify.run import NO_TAKEOVER
+from chaoskit.certify.run import NO_TAKEOVER, SELFTEST_GOES_ON
 from chaoskit.explore.closure import Closure
 from chaoskit.loading import load_scenario
 from chaoskit.model.errors import InputError
@@ -38,6 +38,7 @@ class Run:
 
     certificate: Certificate
     out: Path
+    stages: tuple[str, ...] = ()
 
     @property
     def level(self) -> str | None:
@@ -109,7 +110,11 @@ def certified(path: Path, level: str, **more: Any) -> Run:
     out = path.parent / "certificate"
     # One job: a campaign is over in less time than a second worker takes to start.
     asked = Asked((path,), out, level=level, jobs=1, **more)
-    return Run(certify(read(asked, revision), lambda: selftest), out)
+    stages: list[str] = []
+    certificate = certify(
+        read(asked, revision), lambda: selftest, lambda now: stages.append(now.stage)
+    )
+    return Run(certificate, out, tuple(stages))
 
 
 @pytest.fixture
@@ -400,6 +405,7 @@ def test_the_same_command_gives_the_same_certificate(forgetful):
     again = certified(forgetful.certificate.certified.asked.scenarios[0], "L1")
     assert path.read_bytes() == before
     assert again.json["stopped"]
+    assert SELFTEST_GOES_ON in again.stages  # minutes in which nothing else is told
     assert json.loads((again.out / "seconds.json").read_text())["seconds"] > 0
 
 
