@@ -184,8 +184,7 @@ that was paused goes on, and at the end; of a long-lived agent not after each de
 since others run on. Like `status` it is a look of chaoskit's own: no message of it is a
 crossing, no fault strikes it, its time is not the trial's, but it is given up after
 `life_seconds`. It may only read: no lease, no repair. Where no process of the agent is
-left, what it changes in the folder of CHAOSKIT_STATE_DIR is undone; what it changes in
-a server is not."""
+left, what it changes in the stores all the same is undone."""
 
 _ENVIRONMENT = """\
 `REDIS_URL`, `DATABASE_URL` and `CHAOSKIT_STATE_DIR` are there for an agent whose

@@ -2,7 +2,7 @@
 
 It is run after each death and before the next life can heal anything, where the run
 rests, and at the end. Its time is none of the trial's, and where nobody else is at the
-disk, what it does there is undone: to open a database is to change its files.
+stores, what it does there is undone: to open a database is to change its files.
 """
 
 import json
@@ -30,8 +30,9 @@ class Inspection:
             return
         own = Patience()  # the trial's is held, and would never be over
         deadline = own.now() + plan.scenario.limits.life_seconds
-        with lives.patience.held(), lives.sheltered():
-            ran = await self._commands.run("inspect", deadline, own)
+        with lives.patience.held():
+            async with lives.sheltered():
+                ran = await self._commands.run("inspect", deadline, own)
         lives.record(
             Inspected(life=-1, when=when, after=after, problem=ran.problem)
             if ran.problem

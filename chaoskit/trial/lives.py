@@ -7,7 +7,7 @@ work on; `run` and `fleet` decide which life comes when.
 import asyncio
 import json
 from collections.abc import Awaitable, Callable
-from contextlib import AbstractContextManager
+from contextlib import AbstractAsyncContextManager
 from pathlib import Path
 
 from chaoskit.agents import Exit, Launcher
@@ -247,7 +247,7 @@ class Lives:
         await living.process.written()
         self._account.read_log(living.number, living.output)
 
-    def sheltered(self) -> AbstractContextManager[None]:
+    def sheltered(self) -> AbstractAsyncContextManager[None]:
         """See `World.sheltered`."""
         return self._world.sheltered()
 

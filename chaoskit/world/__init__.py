@@ -4,8 +4,8 @@ Services live as long as a campaign and are emptied between trials, never restar
 an empty store costs microseconds where a new server costs tens of milliseconds.
 """
 
-from collections.abc import Iterator, Mapping, Sequence
-from contextlib import ExitStack, contextmanager
+from collections.abc import AsyncIterator, Iterator, Mapping, Sequence
+from contextlib import AsyncExitStack, asynccontextmanager
 
 from chaoskit.gate import Gate
 from chaoskit.model.scenario import Scenario
@@ -85,13 +85,13 @@ class World:
             if isinstance(service, Searched):
                 yield from service.holding(words)
 
-    @contextmanager
-    def sheltered(self) -> Iterator[None]:
-        """Within it a look changes no disk; servers see to their own."""
-        with ExitStack() as shelters:
+    @asynccontextmanager
+    async def sheltered(self) -> AsyncIterator[None]:
+        """Within it a look changes nothing that the next life could find."""
+        async with AsyncExitStack() as shelters:
             for service in self.services:
                 if isinstance(service, Sheltered):
-                    shelters.enter_context(service.sheltered())
+                    await shelters.enter_async_context(service.sheltered())
             yield
 
     async def stop(self) -> None:

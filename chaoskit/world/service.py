@@ -1,7 +1,7 @@
 """What a service is to the rest of chaoskit, and what one that holds state adds."""
 
 from collections.abc import Iterable, Mapping, Sequence
-from contextlib import AbstractContextManager
+from contextlib import AbstractAsyncContextManager
 from typing import Protocol, runtime_checkable
 
 from pydantic import JsonValue
@@ -59,8 +59,8 @@ class Searched(Protocol):
 class Sheltered(Protocol):
     """A service that can lend its state to a guest who leaves no trace."""
 
-    def sheltered(self) -> AbstractContextManager[None]:
-        """Within it changes are made to a copy, unless somebody else is there."""
+    def sheltered(self) -> AbstractAsyncContextManager[None]:
+        """What is changed within it is undone, unless somebody else is there."""
 
 
 @runtime_checkable

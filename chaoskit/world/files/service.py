@@ -3,8 +3,8 @@
 import asyncio
 import errno
 import os
-from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from collections.abc import AsyncIterator, Iterator, Mapping, Sequence
+from contextlib import asynccontextmanager
 from pathlib import Path
 from typing import ClassVar
 
@@ -116,8 +116,8 @@ class Files:
             if any(word in inode.content for word in words):
                 yield f"file {whose(path)}"
 
-    @contextmanager
-    def sheltered(self) -> Iterator[None]:
+    @asynccontextmanager
+    async def sheltered(self) -> AsyncIterator[None]:
         """See `Sheltered`. Open files are of one disk, and stay there."""
         if self._open:
             yield

@@ -18,6 +18,11 @@ _NO_EXTENSION = (
     "NOT EXISTS (SELECT FROM pg_catalog.pg_depend d WHERE d.objid = c.oid "
     "AND d.classid = 'pg_catalog.pg_class'::regclass AND d.deptype = 'e')"
 )
+_IS_LOCKED = """EXISTS (
+    SELECT FROM pg_catalog.pg_locks l WHERE l.relation = c.oid AND l.granted
+        AND l.mode = 'AccessExclusiveLock' AND l.pid <> pg_backend_pid()
+        AND l.database = (SELECT oid FROM pg_catalog.pg_database
+            WHERE datname = current_database()))"""
 _TABLES = f"""
     SELECT n.nspname, c.relname,
         array(
@@ -34,18 +39,14 @@ _TABLES = f"""
             JOIN pg_catalog.pg_attribute a
                 ON a.attrelid = c.oid AND a.attnum = k.number
             WHERE i.indrelid = c.oid AND i.indisprimary ORDER BY k.place),
-        EXISTS (
-            SELECT FROM pg_catalog.pg_locks l WHERE l.relation = c.oid AND l.granted
-                AND l.mode = 'AccessExclusiveLock' AND l.pid <> pg_backend_pid()
-                AND l.database = (SELECT oid FROM pg_catalog.pg_database
-                    WHERE datname = current_database()))
+        {_IS_LOCKED}
     FROM pg_catalog.pg_class c JOIN pg_catalog.pg_namespace n ON n.oid = c.relnamespace
     WHERE c.relkind = 'r' AND c.relpersistence <> 't' AND c.relnatts > 0
     AND {_NOT_OURS} AND {_NO_EXTENSION}
     ORDER BY n.nspname COLLATE "C", c.relname COLLATE "C"
 """
 _SEQUENCES = f"""
-    SELECT n.nspname, c.relname
+    SELECT n.nspname, c.relname, {_IS_LOCKED}
     FROM pg_catalog.pg_class c JOIN pg_catalog.pg_namespace n ON n.oid = c.relnamespace
     WHERE c.relkind = 'S' AND c.relpersistence <> 't'
     AND {_NOT_OURS} AND {_NO_EXTENSION}
@@ -84,6 +85,10 @@ class Sequence:
     called: bool
 
 
+Known = Mapping[tuple[str, str], Table | Sequence]
+"""What is remembered of a database, by schema and name: they share their names."""
+
+
 @dataclass(frozen=True)
 class Snapshot:
     """Everything that the next life could find in the database."""
@@ -95,23 +100,24 @@ class Snapshot:
 
 
 async def read_content(
-    ours: Connection, known: Mapping[tuple[str, str], Table]
+    ours: Connection, known: Known
 ) -> tuple[tuple[Table, ...], tuple[Sequence, ...]]:
     """Tables and sequences, as of one moment.
 
-    ``known`` are tables to be taken from there where somebody keeps us from reading.
+    ``known`` is what to take from there where somebody keeps us from reading.
     """
     async with ours.transaction():
         await ours.execute("SET TRANSACTION ISOLATION LEVEL REPEATABLE READ, READ ONLY")
         found = await (await ours.execute(_TABLES)).fetchall()
         tables = []
         for schema, name, columns, types, identity, is_locked in found:
-            if is_locked and (schema, name) in known:
-                tables.append(known[schema, name])
+            remembered = known.get((schema, name))
+            if is_locked and isinstance(remembered, Table):
+                tables.append(remembered)
                 continue
             shape = (tuple(columns), tuple(types), tuple(identity))
             tables.append(await _copied(ours, Table(schema, name, *shape)))
-        return tuple(tables), await _sequences(ours)
+        return tuple(tables), await _sequences(ours, known)
 
 
 async def put_rows(ours: Connection, snapshot: Snapshot) -> None:
@@ -145,15 +151,28 @@ def _copy(table: Table, direction: sql.SQL) -> sql.Composed:
     return sql.SQL("COPY {} ({}) {}").format(name, columns, direction)
 
 
-async def _sequences(ours: Connection) -> tuple[Sequence, ...]:
-    names = await (await ours.execute(_SEQUENCES)).fetchall()
+async def _sequences(ours: Connection, known: Known) -> tuple[Sequence, ...]:
+    found = await (await ours.execute(_SEQUENCES)).fetchall()
+    remembered = {
+        (schema, name): each
+        for schema, name, is_locked in found
+        if is_locked and isinstance(each := known.get((schema, name)), Sequence)
+    }
+    names = [(schema, name) for schema, name, _ in found]
+    read = await _read(ours, [name for name in names if name not in remembered])
+    return tuple({**remembered, **read}[name] for name in names)
+
+
+async def _read(
+    ours: Connection, names: list[tuple[str, str]]
+) -> dict[tuple[str, str], Sequence]:
     if not names:
-        return ()
+        return {}
     one = sql.SQL("SELECT {}::int, last_value, is_called FROM {}")
     each = (one.format(n, sql.Identifier(*name)) for n, name in enumerate(names))
     told = await ours.execute(sql.SQL(" UNION ALL ").join(each))
     values = sorted(await told.fetchall())
-    return tuple(
-        Sequence(schema, name, last, called)
-        for (schema, name), (_, last, called) in zip(names, values, strict=True)
-    )
+    return {
+        name: Sequence(*name, last, called)
+        for name, (_, last, called) in zip(names, values, strict=True)
+    }

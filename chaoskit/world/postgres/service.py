@@ -1,7 +1,7 @@
 """The PostgreSQL service itself: a relay over a store, life by life."""
 
-from collections.abc import Mapping
-from contextlib import suppress
+from collections.abc import AsyncIterator, Mapping
+from contextlib import asynccontextmanager, suppress
 from pathlib import Path
 from typing import ClassVar
 from urllib.parse import quote
@@ -130,6 +130,17 @@ class Postgres(Lobby):
         """See `Stateful`; for its form see `chaoskit.world.postgres.view`."""
         with reaching():
             return await self._started.state.view()
+
+    @asynccontextmanager
+    async def sheltered(self) -> AsyncIterator[None]:
+        """See `Sheltered`. To undo something is to sync what was not synced before."""
+        if self.lives.any_open:
+            yield
+            return
+        before = await self.snapshot()
+        yield
+        if await self.snapshot() != before:
+            await self.restore(before)
 
     async def suffer(self, fault: Fault, crossing: Crossing) -> bool:
         """See `chaoskit.gate.Host`: restart, or forget the last commits.

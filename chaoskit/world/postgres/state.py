@@ -4,6 +4,7 @@ from pydantic import JsonValue
 
 from chaoskit.model.scenario import PostgresDurability
 from chaoskit.world.postgres.dump import (
+    Sequence,
     Snapshot,
     Table,
     put_rows,
@@ -61,7 +62,7 @@ class PostgresState:
         self._settings = RoleSettings(server.role)
         self._inside: Connection | None = None
         self._schemas: dict[str, tuple[str, str]] = {}
-        self._known: dict[tuple[str, str], Table] = {}
+        self._known: dict[tuple[str, str], Table | Sequence] = {}
         self._durability: PostgresDurability | None = None
         self._is_fresh = False
 
@@ -130,9 +131,10 @@ class PostgresState:
         )
 
     async def keep(self) -> None:
-        """Remember each table's rows, as somebody may lock it against our reading."""
-        for table in (await self.snapshot()).tables:
-            self._known[table.schema, table.name] = table
+        """Remember what is there, as somebody may lock it against our reading."""
+        now = await self.snapshot()
+        self._known |= {(each.schema, each.name): each for each in now.tables}
+        self._known |= {(each.schema, each.name): each for each in now.sequences}
 
     async def _build(
         self, ours: Connection, snapshot: Snapshot, *, empty: bool

@@ -1,7 +1,7 @@
 """The Redis service itself: a relay over a store, life by life."""
 
-from collections.abc import Mapping
-from contextlib import suppress
+from collections.abc import AsyncIterator, Mapping
+from contextlib import asynccontextmanager, suppress
 from pathlib import Path
 from typing import ClassVar
 
@@ -11,6 +11,7 @@ from chaoskit.gate import Gate
 from chaoskit.model.scenario import Scenario
 from chaoskit.world.listener import LOOPBACK
 from chaoskit.world.redis.due import SERVICE
+from chaoskit.world.redis.past import Past
 from chaoskit.world.redis.relay import Session
 from chaoskit.world.redis.server import find_server
 from chaoskit.world.redis.snapshot import Snapshot
@@ -101,6 +102,17 @@ class Redis:
     async def view(self) -> JsonValue:
         """See `Stateful`; for its form see `chaoskit.world.redis.state`."""
         return await self.store.state.view()
+
+    @asynccontextmanager
+    async def sheltered(self) -> AsyncIterator[None]:
+        """See `Sheltered`. Scripts that a guest has loaded stay known."""
+        if self.lives.any_open:
+            yield
+            return
+        past = Past(self.store.state, depth=1)
+        await past.remember()
+        yield
+        await past.forget(1)
 
     async def _cut(self, sessions: list[Session]) -> None:
         for session in sessions:

@@ -25,6 +25,11 @@ class Lives(Generic[Relayed]):
         self._port: LifePort | None = None
         self._bugs: list[Exception] = []
 
+    @property
+    def any_open(self) -> bool:
+        """Whether a life may connect."""
+        return bool(self._open)
+
     async def open(
         self, life: int, gate: Gate, serve: Callable[[Opened], Relayed]
     ) -> int:

@@ -288,3 +288,20 @@ async def test_rollback_ends_the_transactions_of_others(on_postgres):
         with pytest.raises(psycopg.OperationalError):
             await other.commit()
         assert await bench.rows() == ["a"]
+
+
+@pytest.mark.proves("postgres.rollback")
+@pytest.mark.parametrize("autocommit", [True, False])
+@pytest.mark.parametrize("locks", ["DROP TABLE t", "TRUNCATE t RESTART IDENTITY"])
+async def test_rollback_of_what_locks_a_sequence(on_postgres, locks, autocommit):
+    """The state before the commit is read while nobody else may read the sequence."""
+    alone = "drop_table[t]" if "DROP" in locks else "truncate[t]"
+    schedule = f"rollback(1)@0:postgres.{alone if autocommit else 'commit[tx]'}#1:after"
+    async with on_postgres(schedule) as bench:
+        await (await bench.table()).execute(INSERT, ["a"])
+        client = await bench.connect(autocommit=autocommit)
+        await client.execute(locks)
+        await client.commit()
+        assert bench.fired() == [schedule], bench.crossed()
+        assert await bench.rows() == ["a"]
+        assert await bench.rows("SELECT nextval('t_id_seq')") == [2]
