@@ -37,8 +37,8 @@ class Command:
 
     `inherit` names file descriptors of this process that the life gets a copy of: each
     variable holds the number that it has in the life. `memory_bytes` is how much memory
-    each process of the life may have. `clock`: its clock may be set, by the `clock` of
-    its launcher.
+    each process of the life may have, `file_bytes` how large a file it may write, its
+    output too. `clock`: its clock may be set, by the `clock` of its launcher.
     """
 
     argv: tuple[str, ...]
@@ -48,6 +48,7 @@ class Command:
     stderr: Path
     inherit: Mapping[str, int] = field(default_factory=dict)
     memory_bytes: int | None = None
+    file_bytes: int | None = None
     clock: bool = False
 
 

@@ -145,6 +145,7 @@ async def _ask(line: socket.socket, command: Command, mark: int) -> dict[str, An
         "stderr": str(command.stderr),
         "mark": mark,
         "memory": command.memory_bytes,
+        "file": command.file_bytes,
         "inherit": list(command.inherit),
     }
     with suppress(ConnectionError):  # it may have said why before it ended

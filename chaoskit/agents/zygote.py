@@ -189,27 +189,27 @@ def be_born(line: socket.socket, worker: int, live: Live) -> NoReturn:
 
 
 def is_released(line: socket.socket, wish: dict[str, Any]) -> bool:
-    """Waits for the word to go on; takes what comes with it, and its memory's limit."""
+    """Waits for the word to go on; takes what comes with it, and its limits."""
     names = wish["inherit"]
     word, files, _, _ = socket.recv_fds(line, 1, max(1, len(names)))
     for name, file in zip(names, files, strict=False):
         os.set_inheritable(file, True)
         wish["env"][name] = str(file)
-    if wish["memory"] is not None:
-        confine(wish["memory"])
+    # It counts the private memory that can be written, its stacks included, not the
+    # libraries and the reserves that RLIMIT_AS would count: see getrlimit(2).
+    confine(resource.RLIMIT_DATA, wish["memory"])
+    confine(resource.RLIMIT_FSIZE, wish["file"])
     return bool(word)
 
 
-def confine(memory: int) -> None:
-    """Limits what each process of the life may write to, in bytes.
-
-    RLIMIT_DATA (getrlimit(2)) counts the private memory that can be written, its stacks
-    included, not the libraries and the reserves that RLIMIT_AS would count.
-    """
-    _, hard = resource.getrlimit(resource.RLIMIT_DATA)
+def confine(kind: int, most: int | None) -> None:
+    """Limits each process of the life, in bytes, if it is to be limited."""
+    _, hard = resource.getrlimit(kind)
+    if most is None:
+        return
     if hard != resource.RLIM_INFINITY:
-        memory = min(memory, hard)
-    resource.setrlimit(resource.RLIMIT_DATA, (memory, memory))
+        most = min(most, hard)
+    resource.setrlimit(kind, (most, most))
 
 
 def settle(line: socket.socket, wish: dict[str, Any]) -> None:

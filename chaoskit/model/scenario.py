@@ -167,7 +167,7 @@ class Search(Frozen):
 
 
 class Limits(Frozen):
-    """How long things may take, in seconds, and how much memory."""
+    """How long things may take, in seconds, and how much room."""
 
     life_seconds: Seconds = 30
     """For one life of the agent."""
@@ -177,6 +177,8 @@ class Limits(Frozen):
     """For a life that was asked to end."""
     memory_mb: Annotated[Whole, Field(ge=16, le=2**20)] | None = None
     """For each process of a life, in MiB; for all of it where it is a container."""
+    file_mb: Annotated[Whole, Field(ge=1, le=2**20)] = 256
+    """For each file that a life writes, its output too, in MiB; not in a container."""
 
 
 class RedisDurability(StrEnum):

@@ -52,6 +52,7 @@ def command(
         stderr=output.stderr,
         inherit=inherit or {},
         memory_bytes=_bytes(plan.scenario.limits.memory_mb),
+        file_bytes=_bytes(plan.scenario.limits.file_mb),
         clock=clock,
     )
 

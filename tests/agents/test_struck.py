@@ -1,6 +1,8 @@
 """What may be done to a life beside a kill: to its root alone, or to stop it."""
 
 import asyncio
+import errno
+import os
 import signal
 import socket
 from dataclasses import replace
@@ -196,6 +198,23 @@ async def test_a_limit_of_memory_holds_for_each_process_of_a_life(stage: Any) ->
         assert [await stage.hear() for _ in range(2)] == [["too much"]] * 2
         free = stage.agent("bytearray(2**29)")
         assert (await (await launcher.start(free)).wait()).code == 0
+
+
+async def test_a_limit_of_files_holds_for_what_a_life_prints(stage: Any) -> None:
+    """Who prints without an end would fill the disk, and the memory that reads it."""
+    code = """
+    try:
+        while True:
+            print("x" * 1000, flush=True)
+    except OSError as error:
+        tell(os.strerror(error.errno))
+        os._exit(1)
+    """
+    async with stage.processes() as launcher:
+        order = replace(stage.agent(code), file_bytes=2**20)
+        assert (await (await launcher.start(order)).wait()).code == 1
+        assert await stage.hear() == [os.strerror(errno.EFBIG)]
+        assert order.stdout.stat().st_size == 2**20
 
 
 async def test_a_clock_needs_a_folder_and_a_compiler(
