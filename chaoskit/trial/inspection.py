@@ -10,7 +10,7 @@ from typing import Literal
 
 from chaoskit.model.history import Inspected
 from chaoskit.trial.lives import Lives
-from chaoskit.trial.own_command import SHOWN_MAX, OwnCommands
+from chaoskit.trial.own_command import LATE, SHOWN_MAX, OwnCommands
 from chaoskit.trial.patience import Patience
 
 EXPECTED = '{"checkpoint_id": ..., "status": ..., "transcript": [...]}'
@@ -22,17 +22,24 @@ class Inspection:
     def __init__(self, lives: Lives, commands: OwnCommands) -> None:
         self._lives = lives
         self._commands = commands
+        self._is_locked_out = False
 
     async def look(self, when: Literal["death", "rest", "end"], after: int) -> None:
-        """Put on record what is stored after a life."""
+        """Put on record what is stored after a life.
+
+        A look that waits in vain beside a life that is paused, for its lock perhaps,
+        would wait as long each time: the next is taken once that life is over.
+        """
         lives, plan = self._lives, self._lives.plan
-        if plan.manifest.inspect is None:
+        is_alone = not lives.company.others(-1)
+        if plan.manifest.inspect is None or (self._is_locked_out and not is_alone):
             return
         own = Patience()  # the trial's is held, and would never be over
         deadline = own.now() + plan.scenario.limits.life_seconds
         with lives.patience.held():
             async with lives.sheltered():
                 ran = await self._commands.run("inspect", deadline, own)
+        self._is_locked_out = ran.problem == LATE and not is_alone
         lives.record(
             Inspected(life=-1, when=when, after=after, problem=ran.problem)
             if ran.problem

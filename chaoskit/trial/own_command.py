@@ -13,6 +13,7 @@ from chaoskit.trial.living import Living
 from chaoskit.trial.patience import Patience
 
 SHOWN_MAX = 200
+LATE = "it did not end in time"
 
 
 @dataclass(frozen=True)
@@ -43,7 +44,7 @@ class OwnCommands:
             await lives.close(life)
         await lives.settle(living)
         if cause == "limit":
-            return Ran(problem="it did not end in time")
+            return Ran(problem=LATE)
         lines = self._lines(living.output)
         if ended.code != 0:
             how = f"signal {ended.signal}" if ended.code is None else ended.code

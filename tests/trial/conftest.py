@@ -209,6 +209,11 @@ class FakeLife:
 
     async def written(self) -> None: ...
 
+    # Who waits at the gate for its message stands still by that.
+    async def pause(self) -> None: ...
+
+    async def go_on(self) -> None: ...
+
     async def kill(self) -> Exit:
         self.kills += 1
         self._task.cancel()

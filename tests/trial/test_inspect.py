@@ -121,6 +121,29 @@ def test_one_that_hangs_is_given_up_and_costs_the_run_nothing(stage):
     assert visited.trial.ended.outcome == "done"
 
 
+def test_one_that_a_paused_life_locks_out_is_not_tried_until_that_is_over(stage):
+    """It waits for what that life holds; each further look would wait as long."""
+
+    async def hangs(body):
+        return await body.hang()
+
+    async def locked(body):
+        return 1
+
+    limits = {"limits": {"life_seconds": 1, "trial_seconds": 60}}
+    lives = pays, locked, hangs, locked, locked, locked, pays, looks
+    more = {"contract": {"effects": "exactly-once", "max_lives": 3}}
+    played_once = stage.play(
+        *lives,
+        manifest=INSPECT | more,
+        schedule=f"pause@0:{PAY}:after",
+        scenario=limits,
+    )
+    visited = asyncio.run(played_once)
+    assert inspected(visited) == [("death", 1), ("end", 5)]
+    assert visited.trial.ended.outcome == "done"
+
+
 def test_one_that_fails_says_how(stage):
     async def fails(body):
         body.say("no such run\n")
