@@ -1,12 +1,15 @@
 """`transcript`: requests to the model, and what is stored, pair calls with results.
 
 The endpoint is as strict as the real one, so for requests the check reads off what it
-refused, and whether each call was told its own result. The stored history is the one
-that the agent's command `inspect` prints.
+refused, whether each call was told its own result, and whether the task is there. The
+stored history is the one that the agent's command `inspect` prints.
 """
 
+import json
 import re
 from collections.abc import Hashable, Iterator, Mapping
+
+from pydantic import JsonValue
 
 from chaoskit.checks.case import Case
 from chaoskit.checks.doubt import struck_calls
@@ -27,6 +30,9 @@ REQUIREMENTS = {
         "Every request to the model is one that the real service accepts."
     ),
     "transcript/right-result": "The model is told of each call what its result was.",
+    "transcript/task-kept": (
+        "The model is told the task in each request, as it is without a fault."
+    ),
     "transcript/stored-pairs": (
         "The stored history pairs each call with exactly one result."
     ),
@@ -35,6 +41,7 @@ REQUIREMENTS = {
 _CALLS = re.compile(r"[a-z]+_t\d+p\d+(?:, [a-z]+_t\d+p\d+)*")
 _NUMBER = re.compile(r"\d+")
 _WORD = re.compile(r"\w{2,}")
+_PIECE = re.compile(r"\w+")
 _REPEATABLE = (ToolClass.READ, ToolClass.KEYED)
 """Tools whose result can be had again, whatever became of the first one."""
 
@@ -43,6 +50,7 @@ def check(case: Case) -> Iterator[Finding]:
     """Judge every request, and every look at the store."""
     yield from _refused(case.trial)
     yield from [*_mixed_up(case)] or _lost(case)
+    yield from _without_task(case)
     yield from _stored(case.trial)
 
 
@@ -131,35 +139,69 @@ def _lost(case: Case) -> Iterator[Finding]:
     """A call that was told nothing of what its result is without a fault.
 
     An agent may wrap a result as it likes, and count attempts in it; but where not one
-    word of it is left, the model goes on without it. Only calls whose result can be had
-    again, and that no fault of a service has spoilt.
+    word of it is left, where it was cut short, or where a value is gone that the tool
+    had given, the model goes on without it. Only calls whose result can be had again,
+    and that no fault of a service has spoilt.
     """
     open_to_loss = _repeatable(case)
     for asked in case.trial.of(Asked):
         for call, text in asked.results.items():
-            usual = set(_WORD.findall(case.golden.results.get(call, "")))
-            told = set(_WORD.findall(case.without_run(text)))
-            if call in open_to_loss and usual and not usual & told:
+            usual, told = case.golden.results.get(call, ""), case.without_run(text)
+            if call in open_to_loss and _lacks(usual, told, open_to_loss[call]):
                 yield _without_its_own(case, asked, call)
                 return
 
 
-def _repeatable(case: Case) -> frozenset[str]:
-    """The calls, by name, that an agent can have the result of whatever happened.
+def _lacks(usual: str, told: str, given: JsonValue) -> bool:
+    """Whether something of a result is not told that usually is."""
+    words, left = set(_WORD.findall(usual)), set(_WORD.findall(told))
+    if not words:
+        return False
+    is_cut = told != usual and usual.startswith(told)
+    values = _values(given) & _pieces(usual)
+    return not words & left or is_cut or not values <= _pieces(told)
 
-    Whose clock stood still may have given a call up before its answer was read.
+
+def _values(given: JsonValue) -> set[str]:
+    """The words and numbers in a tool's own result; what they are called may change."""
+    match given:
+        case dict():
+            return set().union(*map(_values, given.values()))
+        case list():
+            return set().union(*map(_values, given))
+        case str():
+            return set(_PIECE.findall(given))
+        case float() | int() if not isinstance(given, bool):
+            return set(_PIECE.findall(f"{given:g}"))
+    return set()
+
+
+def _pieces(text: str) -> set[str]:
+    """The words and numbers of a text, also of one whose letters JSON has escaped."""
+    try:
+        plain = json.dumps(json.loads(text), ensure_ascii=False)
+    except (ValueError, RecursionError):
+        plain = ""
+    return set(_PIECE.findall(text)) | set(_PIECE.findall(plain))
+
+
+def _repeatable(case: Case) -> Mapping[str, JsonValue]:
+    """The calls that an agent can have the result of whatever happened, by name.
+
+    Each with the result that the scenario gives its tool, if it does. Whose clock stood
+    still may have given a call up before its answer was read.
     """
     fired = {Fault.parse(event.fault).kind for event in case.trial.of(FaultFired)}
     effects = case.manifest.contract.effects
     if effects is Guarantee.AT_MOST_ONCE or fired & {FaultKind.PAUSE, FaultKind.SKEW}:
-        return frozenset()
+        return {}
     spoilt = {struck for struck, _ in struck_calls(case.trial)}
     tools = case.scenario.tools
-    return frozenset(
-        name_of(call)
+    return {
+        name_of(call): tools[call.tool].result
         for call in case.scenario.calls()
         if tools[call.tool].cls in _REPEATABLE and identity(call) not in spoilt
-    )
+    }
 
 
 def _without_its_own(case: Case, asked: Asked, call: str) -> Finding:
@@ -175,6 +217,25 @@ def _without_its_own(case: Case, asked: Asked, call: str) -> Finding:
         subject=call,
         events=(asked.seq,),
     )
+
+
+def _without_task(case: Case) -> Iterator[Finding]:
+    """A request that says nothing of the task: the model would go on with another."""
+    goal = case.scenario.task.goal
+    for asked in case.trial.of(Asked):
+        if case.golden.tells_task and asked.problem is None and not asked.task:
+            yield Finding(
+                PROMISE,
+                "transcript/task-kept",
+                f"In {case.trial.spoken(asked.life)} the model was asked for turn "
+                f"{asked.turn} without the task, {goal!r}: no message of the request "
+                "holds it. Without a fault each request does, so keep the user's "
+                "message with the conversation.",
+                expected=goal,
+                observed="no message that holds it",
+                events=(asked.seq,),
+            )
+            return
 
 
 def _stored(trial: Trial) -> Iterator[Finding]:

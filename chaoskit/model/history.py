@@ -156,10 +156,11 @@ class Asked(_Event):
     it was answered from; ``carried`` names the calls, as ``turn.position``, whose
     results it holds; ``results`` are the texts of those that no earlier request of the
     trial has told the model in the same words; ``contents`` are the texts of its
-    messages that no earlier request of the trial held. ``problem`` is why it was
-    refused, and then it has told nothing. ``past_end``: the script was already over.
-    ``place`` is its address, but for the edge. ``whole``: after so many pieces of the
-    reply all was said, and why it ended; None where that is not before the last one.
+    messages that no earlier request of the trial held; ``task``: one of its messages
+    holds the task. ``problem`` is why it was refused, and then it has told nothing.
+    ``past_end``: the script was already over. ``place`` is its address, but for the
+    edge. ``whole``: after so many pieces of the reply all was said, and why it ended;
+    None where that is not before the last one.
     """
 
     kind: Literal["asked"] = "asked"
@@ -169,6 +170,7 @@ class Asked(_Event):
     carried: tuple[str, ...] = ()
     results: dict[str, str] = Field(default_factory=dict)
     contents: tuple[str, ...] = ()
+    task: bool = True
     problem: str | None = None
     past_end: bool = False
     whole: int | None = None

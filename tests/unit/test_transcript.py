@@ -1,11 +1,14 @@
 """`transcript` on hand-written histories: refusals, mix-ups, what is stored."""
 
+import json
+
 import pytest
 
 from chaoskit.checks.case import Case, Golden
 from chaoskit.checks.transcript import check
 from chaoskit.model.address import Edge
 from chaoskit.model.faults import FaultKind
+from chaoskit.model.scenario import Tool
 
 NO_RESULT = (
     "An assistant message with 'tool_calls' must be followed by tool messages "
@@ -201,3 +204,65 @@ def test_what_may_be_left_open_may_be_told_as_open(told, make_scenario, make_man
         scenario = make_scenario([("pay", {})], tools={"pay": tool_class})
         manifest = make_manifest(effects)
         assert not list(check(Case(trial, scenario, manifest, golden)))
+
+
+SEAT = {"row": 12, "seat": "12A", "price": 120.0, "held": True, "for": ["Jürgen"]}
+SHOWN = json.dumps(SEAT, ensure_ascii=False)
+
+
+@pytest.fixture(scope="module")
+def told_of_a_seat(told, make_scenario, make_manifest):
+    """What is found of a resumed life that tells a result so."""
+
+    def judge(text):
+        find = Tool.model_validate({"class": "read", "result": SEAT})
+        scenario = make_scenario([("find", {})], tools={"find": "read"})
+        scenario = scenario.model_copy(update={"tools": {"find": find}})
+        story = told().ask(0).call("find").killed().resume()
+        trial = story.ask(1, "0.0", results={"0.0": text}).done().trial()
+        golden = Golden(results={"0.0": f"attempt 1: {SHOWN}"})
+        found = check(Case(trial, scenario, make_manifest(), golden))
+        return [each.requirement for each in found]
+
+    return judge
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        f"attempt 1: {SHOWN}"[:-9],
+        SHOWN.replace("12A", "99Z"),
+        SHOWN.replace("120.0", "20"),
+        '{"row": 12, "seat": "12A", "price": 120.0, "held": true}',
+    ],
+)
+def test_a_result_of_which_a_resumed_life_has_lost_a_part(told_of_a_seat, text):
+    assert told_of_a_seat(text) == ["transcript/right-result"]
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        f"attempt 2: {SHOWN}",
+        json.dumps(SEAT),
+        json.dumps({**SEAT, "price": 120}, indent=1),
+        "row 12, seat 12A for Jürgen at 120.00; held",
+    ],
+)
+def test_a_result_that_is_told_in_another_form_is_whole(told_of_a_seat, text):
+    assert told_of_a_seat(text) == []
+
+
+def test_a_request_without_the_task_is_found(told, make_scenario, make_manifest):
+    """Only where the fault-free runs tell it each time, and it was not refused."""
+    plain = make_scenario([("pay", {})], tools={"pay": "keyed"}), make_manifest()
+
+    def judged(*, tells_task, **more):
+        story = told().ask(0).killed().resume().ask(0, task=False, **more).done()
+        found = check(Case(story.trial(), *plain, Golden(tells_task=tells_task)))
+        return [each.requirement for each in found]
+
+    assert judged(tells_task=True) == ["transcript/task-kept"]
+    assert judged(tells_task=False) == []
+    refused = judged(tells_task=True, problem="no")
+    assert refused == ["transcript/valid-request"]

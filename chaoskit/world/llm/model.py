@@ -84,6 +84,7 @@ class Model:
             turn=question.place.turn,
             carried=tuple(question.place.carried),
             contents=self._news(question.texts),
+            task=any(self.scenario.task.goal in text for text in question.texts),
         )
         if question.refused is not None:
             problem = without_canary(without_fresh_part(str(question.problem)))
