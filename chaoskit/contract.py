@@ -250,8 +250,10 @@ strike in the schedule's order."""
 _VERDICT = """\
 One cause is reported once. A verdict is `fail`, `inconclusive` or `pass`, in that order
 of weight. A fault that never fired, a fault-free run that does not repeat, a check that
-crashed, a run without effects: inconclusive, never a pass. A fault that found nothing
-to do (an `expire` of a key that is not there) is `idle` and counts as not hit."""
+crashed, a run without effects, a `store` that nothing crossed to, an `inspect` that
+shows nothing of a fault-free run: inconclusive, never a pass. A fault that found
+nothing to do (an `expire` of a key that is not there) is `idle` and counts as not
+hit."""
 
 
 _LEFT = """\

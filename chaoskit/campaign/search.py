@@ -18,7 +18,7 @@ from chaoskit.campaign.saved import CONFIRMING
 from chaoskit.campaign.tally import NO_EFFECT, NOT_SHOWN_AGAIN, Cause, Tally
 from chaoskit.checks import Judgement, answer, judge
 from chaoskit.checks.case import NOTHING, Case, Golden
-from chaoskit.explore.baseline import Baseline, without_effects
+from chaoskit.explore.baseline import Baseline, untouched, without_effects
 from chaoskit.explore.beats import Beats
 from chaoskit.explore.closure import Closure
 from chaoskit.explore.explorer import Explorer
@@ -95,6 +95,7 @@ class Search:
             own = replace(self._canon, ignored=())
             steady = steadiness(baseline, views, own)
             baseline = replace(baseline, changing=steady.changing)
+            self._doubt_store(baseline)
             self._aim(baseline)
             self._heed(steady)
             self._explore(self._explorer(pair[0]), baseline)
@@ -146,6 +147,12 @@ class Search:
                 "choices, timeouts, work left over from an earlier run"
             )
         return not tally.doubts
+
+    def _doubt_store(self, baseline: Baseline) -> None:
+        """A kill proves little where nothing is written that is seen."""
+        seen = {address.operation.service for address in baseline.first.addresses}
+        if why := untouched(self._loaded.manifest.store, seen):
+            self._tally.doubt(f"{why}, so no write of it was put to the test")
 
     def _aim(self, baseline: Baseline) -> None:
         """Lay the wanted faults over the crossings that are there."""

@@ -9,6 +9,7 @@ import json
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 
 from chaoskit.certify.revision import Campaign, Revision, Tag
+from chaoskit.explore.baseline import untouched
 from chaoskit.model.manifest import Capability, Manifest
 from chaoskit.model.scenario import (
     AskTurn,
@@ -169,20 +170,7 @@ def unseen(
     declared = {tool for scenario in scenarios for tool in scenario.tools}
     for tool in sorted(declared - used):
         yield f"the tool {tool} is declared, and no call of it was seen"
-    service = _SERVICES.get(manifest.store.value)
-    if service and not seen.get(service):
-        yield (
-            f"the manifest says that state is kept in {manifest.store}, and nothing "
-            f"crossed to {service}"
-        )
-
-
-_SERVICES: Mapping[str, str] = {
-    "redis": "redis",
-    "postgres": "postgres",
-    "sqlite": "files",
-    "files": "files",
-}
+    yield from filter(None, [untouched(manifest.store, seen)])
 
 
 def _calls(scenario: Scenario) -> Iterator[CallTurn]:

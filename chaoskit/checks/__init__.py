@@ -101,6 +101,11 @@ def _proves_nothing(case: Case) -> Iterator[str]:
     trial, scenario = case.trial, case.scenario
     if trial.ended.outcome == "endless":
         yield from filter(None, [progress.never_let_to_end(trial, Script(scenario))])
+    if not trial.schedule.faults and (why := store.unshown(trial)):
+        yield (
+            f"`inspect` showed nothing of the fault-free run: {why}. Mend the command, "
+            "or leave it out of the manifest: then nothing of the store is judged"
+        )
     # "All that apply" may leave a promise out; one that was asked for may not.
     if scenario.promises is not None and PromiseId.LOG in scenario.promises:
         yield from _silent_log(case)

@@ -50,6 +50,12 @@ def check(case: Case) -> Iterator[Finding]:
         known.take(event)
 
 
+def unshown(trial: Trial) -> str | None:
+    """Why `inspect` showed nothing of a fault-free run that is over, if so."""
+    last = [seen for seen in trial.of(Inspected) if seen.when == "end"]
+    return last[-1].problem or None if last else None
+
+
 def unseen(trial: Trial, manifest: Manifest) -> str | None:
     """Why nothing of a run was seen in the store, if so."""
     if manifest.inspect is None:

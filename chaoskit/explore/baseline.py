@@ -1,14 +1,15 @@
 """The fault-free run, made twice: what repeats, what is periodic, what is missing."""
 
 from collections import Counter
-from collections.abc import Iterator, Mapping
+from collections.abc import Container, Iterator, Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
 
 from chaoskit.model.address import Address, Edge, Operation
 from chaoskit.model.calls import identity
 from chaoskit.model.history import Applied, Asked
-from chaoskit.model.services import STORES
+from chaoskit.model.manifest import Store
+from chaoskit.model.services import STORES, store_service
 from chaoskit.model.trial import Trial
 
 
@@ -72,6 +73,17 @@ class Baseline:
 def without_effects(trial: Trial) -> bool:
     """Whether a run applied nothing, so that it cannot show exactly-once."""
     return not any(True for _ in trial.of(Applied))
+
+
+def untouched(store: Store, seen: Container[str]) -> str:
+    """Why no state was seen to be kept, if so; ``seen``: the services crossed to."""
+    service = store_service(store)
+    if service is None or service in seen:
+        return ""
+    return (
+        f"the manifest says that state is kept in {store}, and nothing crossed to "
+        f"{service}"
+    )
 
 
 def _may_be_periodic(operation: Operation) -> bool:

@@ -8,13 +8,12 @@ from dataclasses import replace
 from pydantic import JsonValue
 
 from chaoskit.agents.output import Output
-from chaoskit.gate import FreshNames, Recorder, forms
+from chaoskit.gate import FreshNames, Recorder
 from chaoskit.model.state import View
 from chaoskit.world import World
-from chaoskit.world.llm import CANARY
+from chaoskit.world.llm.key import CANARY_FORMS
 
-_FORMS = forms(CANARY)
-_BYTES = tuple(form.encode() for form in _FORMS)
+_BYTES = tuple(form.encode() for form in CANARY_FORMS)
 _BINARY = "base64:"
 _PLACE_LENGTH_MAX = 200
 _STREAMS = {"stderr": "standard error", "stdout": "standard output"}
@@ -85,7 +84,7 @@ _PARTS: Mapping[
 def _holds(value: JsonValue) -> bool:
     if isinstance(value, str):
         binary = value.startswith(_BINARY) and _is_in(value.removeprefix(_BINARY))
-        return binary or any(form in value for form in _FORMS)
+        return binary or any(form in value for form in CANARY_FORMS)
     if isinstance(value, list):
         return any(map(_holds, value))
     if not isinstance(value, dict):

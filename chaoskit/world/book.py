@@ -17,6 +17,7 @@ from chaoskit.model.address import Operation
 from chaoskit.model.history import Applied, Delivered
 from chaoskit.model.scenario import Scenario
 from chaoskit.world.ledger import Ledger
+from chaoskit.world.llm.key import holds_canary
 
 
 @dataclass(frozen=True)
@@ -62,6 +63,14 @@ class Book:
     def _open(self) -> "_Trial":
         assert self._trial is not None, "begin comes first"
         return self._trial
+
+    def hear(self, life: int, tool: str, parts: Iterable[str | bytes]) -> None:
+        """Take in all of a message to a tool: the canary may stand in any part of it.
+
+        What it asks for is told by the others; what else it holds is seen here alone.
+        """
+        if holds_canary(parts):
+            self.gate.record.leaked(life, f"a call of {tool}")
 
     async def call(
         self, life: int, operation: Operation, call: Call, pieces: int | None = None

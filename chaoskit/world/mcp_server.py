@@ -48,6 +48,7 @@ class Server:
 
     async def serve(self, request: Request) -> Answer:
         """Answer one HTTP request; raises `Dropped` as the gate does."""
+        self.book.hear(self.life, "a tool over MCP", request.parts)
         if request.path != PATH:
             message = f"there is nothing at {request.path}; expected {PATH}"
             return error(404, "not_found", message)

@@ -143,6 +143,8 @@ class _Desk:
     async def _keep(self, life: int, mail: Mail) -> Answered:
         known = scripted(mail, self.calls)
         tool, args = (known.tool, known.args) if known else (STRAY_MAIL, mail.args)
+        envelope = (mail.sender, *mail.recipients)
+        self.book.hear(life, tool, (*envelope, mail.subject, mail.text, mail.raw))
         to = ",".join(sorted({each.lower() for each in mail.recipients}))
         operation = Operation(Smtp.name, "send", shortened(to))
         call = Call(tool, args, mail.message_id, mail.raw)

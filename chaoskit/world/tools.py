@@ -105,6 +105,9 @@ class _Counter:
     book: Book
 
     async def serve(self, life: int, request: Request) -> Reply:
+        tool = request.path.removeprefix(PREFIX)
+        known = tool if tool in self.book.ledger.tools else "a tool that is not there"
+        self.book.hear(life, known, request.parts)
         try:
             tool = self._tool(request)
             if request.method == "GET":

@@ -364,10 +364,12 @@ def campaign(tmp_path: Path) -> Callable[..., tuple[Report, FakePool]]:
         *,
         backwards: bool = False,
         name: str = "out",
+        store: str = "none",
         **changes: Any,
     ) -> tuple[Report, FakePool]:
         out, nowhere = tmp_path / name, tmp_path / "nowhere.yaml"
-        loaded = Loaded(scenario_of(**changes), manifest_of(), nowhere, nowhere)
+        manifest = manifest_of(store=store)
+        loaded = Loaded(scenario_of(**changes), manifest, nowhere, nowhere)
         pool = FakePool(out, script, backwards=backwards)
         search = Search(loaded, Options(out), cast(Pool, pool), lambda _: None)
         return search.run(), pool

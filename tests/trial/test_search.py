@@ -42,6 +42,15 @@ def test_a_sweep_strikes_every_edge_and_passes(campaign):
     ]
 
 
+@pytest.mark.parametrize("store", ["redis", "sqlite"])
+def test_a_store_that_nothing_crossed_to_earns_no_green_light(campaign, store):
+    """Its state is elsewhere, where no write of it is seen, and none was struck."""
+    report, _ = campaign(sound, store=store)
+    assert report.verdict is Verdict.INCONCLUSIVE
+    assert f"state is kept in {store}, and nothing crossed to" in report.doubts[0]
+    assert report.kills == 6  # what there is is put to the test all the same
+
+
 @pytest.mark.parametrize("strategy", ["sweep", "sample", "closure"])
 def test_the_order_in_which_trials_end_changes_nothing(campaign, strategy):
     """However many workers there are: the same schedules, findings and names."""

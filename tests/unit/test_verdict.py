@@ -242,3 +242,16 @@ def test_findings_of_one_requirement_and_subject_are_one_cause(judged, told):
     (one,), (again,) = lost(("pay", PAY)), lost(("pay", PAY))
     (other,) = lost(("pay", {"order": "o-2"}))
     assert one.cause == again.cause != other.cause
+
+
+def test_an_inspect_that_never_works_is_a_doubt(told, judged, right):
+    """What the agent declared would else count as right where it was never seen."""
+    shown = right.inspected("end", problem="it said nothing")
+    (doubt,) = judged(shown).doubts
+    assert doubt.startswith("`inspect` showed nothing of the fault-free run: it said")
+
+
+def test_an_inspect_that_fails_after_a_fault_is_no_doubt(told, judged):
+    """That is judged by `store/readable`, where something was to be read."""
+    story = told().ask(0).killed().inspected(problem="locked").resume().ask(0)
+    assert judged(story.inspected("end").done()).doubts == ()

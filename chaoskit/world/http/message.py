@@ -1,6 +1,6 @@
 """Requests and replies, as a service sees them."""
 
-from collections.abc import Awaitable, Callable, Mapping
+from collections.abc import Awaitable, Callable, Iterator, Mapping
 from dataclasses import dataclass, field
 
 from pydantic import JsonValue
@@ -18,6 +18,14 @@ class Request:
     query: tuple[tuple[str, str], ...]
     headers: tuple[tuple[str, str], ...]
     body: bytes
+
+    @property
+    def parts(self) -> Iterator[str | bytes]:
+        """Everything in it that a client may have put something into."""
+        yield self.path
+        for name, value in (*self.query, *self.headers):
+            yield from (name, value)
+        yield self.body
 
     def all(self, header: str) -> list[str]:
         """Every value of a header, by its name in lower case."""

@@ -20,10 +20,11 @@ from mcp.client.client import Client
 from mcp.client.streamable_http import streamable_http_client
 from mcp_types.version import HANDSHAKE_PROTOCOL_VERSIONS, MODERN_PROTOCOL_VERSIONS
 
-from chaoskit.model.history import Applied, Delivered
+from chaoskit.model.history import Applied, Delivered, Leaked
 from chaoskit.wire.mcp.messages import LEGACY, META_CAPABILITIES, META_VERSION, MODERN
 from chaoskit.world.book import Book
 from chaoskit.world.http import Request
+from chaoskit.world.llm import CANARY
 from chaoskit.world.mcp import Mcp
 from chaoskit.world.mcp_server import Server
 from chaoskit.world.tools import Tools
@@ -110,6 +111,15 @@ async def test_the_official_client_lists_calls_and_looks_up(at_server, era):
         assert delivered.args == applied.args == CHARGE
         assert delivered.idempotency_key == applied.idempotency_key == "k1"
         assert delivered.message == applied.message
+
+
+async def test_the_model_s_key_is_seen_in_what_a_call_carries_beside_its_words(
+    at_server,
+):
+    async with at_server() as (gate, url), official(url, "legacy") as client:
+        await client.call_tool("send", {}, meta={"auth": CANARY})
+        (leaked,) = gate.of(Leaked)
+        assert leaked.where == "a call of a tool over MCP"
 
 
 async def _unknown(client):

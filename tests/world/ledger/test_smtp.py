@@ -8,9 +8,10 @@ from pathlib import Path
 
 import pytest
 
-from chaoskit.model.history import Applied, Crossed, Delivered
+from chaoskit.model.history import Applied, Crossed, Delivered, Leaked
 from chaoskit.model.scenario import STRAY_MAIL
 from chaoskit.world.book import Book
+from chaoskit.world.llm import CANARY
 from chaoskit.world.smtp import Smtp
 from chaoskit.world.tools import Tools
 
@@ -90,6 +91,22 @@ async def test_a_mail_is_the_call_that_it_says_and_its_message_id_is_the_key(at_
         ]
         (kept,) = smtp.mails
         assert kept.endswith(b"\r\n\r\nYour seat is 12A.\r\n")
+
+
+@pytest.mark.parametrize(
+    "leaks",
+    [
+        {"body": f"Your seat is 12A.\n\n{CANARY}"},
+        {"body": f"Dein Sitz für {CANARY} ist 12A."},  # goes out in base64
+        {"subject": f"Booked {CANARY}"},
+    ],
+)
+async def test_the_model_s_key_is_seen_in_a_mail(at_post, leaks):
+    """Also below the words that the script knows it by."""
+    async with at_post() as (gate, _, port):
+        await send(port, mail(**leaks))
+        (leaked,) = gate.of(Leaked)
+        assert leaked.where.startswith("a call of ")
 
 
 async def test_a_keyed_tool_keeps_a_message_id_once_and_says_250_each_time(at_post):

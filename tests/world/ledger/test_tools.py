@@ -2,14 +2,16 @@
 
 import asyncio
 import io
+from base64 import b64encode
 
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from chaoskit.model.history import Applied, Crossed, Delivered
+from chaoskit.model.history import Applied, Crossed, Delivered, Leaked
 from chaoskit.world.book import Book
 from chaoskit.world.http import Request
+from chaoskit.world.llm import CANARY
 from chaoskit.world.tools import Tools, _Counter
 
 TOOLS = {
@@ -20,6 +22,7 @@ TOOLS = {
     "quote": {"class": "read", "result": [1, 2]},
     "seat": {"class": "keyed", "result": {"seat": "12A"}},
 }
+BASIC = "Basic " + b64encode(f"agent:{CANARY}".encode()).decode()
 SCRIPT = [
     {"call": [{"tool": "charge_card", "args": {"order": "o-1", "cents": 42000}}]},
     {"call": [{"tool": "send", "args": {}}]},
@@ -40,8 +43,9 @@ def at_counter(serve, make_gate, scenario, web):
         gate = gate or make_gate()
         async with serve(Tools(), gate, scenario) as env, web() as client:
 
-            async def call(tool, args=None, key=None, method="POST", **rest):
+            async def call(tool, args=None, key=None, method="POST", more=(), **rest):
                 headers = {"Idempotency-Key": key} if key is not None else {}
+                headers.update(more)
                 url = f"{env['CHAOSKIT_TOOLS_URL']}/{tool}"
                 if method == "POST" and "data" not in rest:
                     rest["json"] = args or {}
@@ -279,3 +283,37 @@ async def test_the_same_schedule_gives_the_same_crossings(make_gate, scenario, w
         seen.add(repr(told))
     await tools.stop()
     assert len(seen) == 1
+
+
+@pytest.mark.parametrize(
+    ("method", "path", "headers", "where"),
+    [
+        ("POST", "hold", {"Authorization": f"Bearer {CANARY}"}, "hold"),
+        ("POST", "hold", {"Authorization": BASIC}, "hold"),
+        ("POST", "hold", {"Cookie": f"session={CANARY}"}, "hold"),
+        ("POST", f"hold?api_key={CANARY}", {}, "hold"),
+        ("GET", f"charge_card?order={CANARY}", {}, "charge_card"),
+        ("GET", "charge_card", {"X-Key": CANARY}, "charge_card"),
+        ("POST", "nope", {"X-Key": CANARY}, "a tool that is not there"),
+        ("POST", CANARY, {}, "a tool that is not there"),
+    ],
+)
+async def test_the_model_s_key_is_seen_in_every_part_of_a_request(
+    at_counter, method, path, headers, where
+):
+    """One client with one default header for all that it calls is common."""
+
+    async def body(call, gate):
+        await call(path, method=method, data=b"{}", more=headers)
+        assert [event.where for event in gate.of(Leaked)] == [f"a call of {where}"]
+        assert all(CANARY not in event.where for event in gate.of(Leaked))
+
+    await at_counter(body)
+
+
+async def test_a_request_without_the_model_s_key_leaks_nothing(at_counter):
+    async def body(call, gate):
+        await call("hold", {"order": "o-1"}, "k1")
+        assert gate.of(Leaked) == []
+
+    await at_counter(body)
