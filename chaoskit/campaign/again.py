@@ -112,7 +112,7 @@ def _lines(outcome: Outcome) -> Iterator[str]:
     for number, (trial, finding) in enumerate(outcome.findings, 1):
         yield ""
         yield f"{number}. {finding.requirement}"
-        yield f"   {printable(finding.message)}"
+        yield from (f"   {printable(line)}" for line in finding.message.split("\n"))
         yield f"   trial:    {trial}"
     if outcome.doubts:
         yield ""

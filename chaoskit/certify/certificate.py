@@ -46,6 +46,7 @@ class Certificate:
         """Weigh what was shown."""
         evidence = results.evidence(certified)
         revision, asked = certified.revision, certified.asked.level
+        scenarios = [member.loaded.scenario for member in certified.members]
         tags = tags_tried(revision, certified.manifest)
         return cls(
             certified,
@@ -53,7 +54,7 @@ class Certificate:
             results,
             server,
             passed(certified.known, revision, evidence),
-            tuple(not_judged(revision, results.ran)),
+            tuple(not_judged(revision, results.ran, scenarios)),
             tuple(not_varied(certified.members, results.ran)),
         )
 
@@ -69,6 +70,12 @@ class Certificate:
         if self.healed or any(stop.requirement for stop in new):
             return Verdict.FAIL
         return Verdict.INCONCLUSIVE if new else Verdict.PASS
+
+    @property
+    def not_tried(self) -> tuple[str, ...]:
+        """The levels above the one that was asked for."""
+        order = self.certified.revision.order
+        return tuple(order[order.index(self.certified.asked.level) + 1 :])
 
     @property
     def has_badge(self) -> bool:

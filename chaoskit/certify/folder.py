@@ -17,6 +17,7 @@ from chaoskit.model.errors import printable
 from chaoskit.report.badge import GREEN, badge
 
 CERTIFICATE = "certificate.json"
+JUNIT = "junit.xml"
 
 
 def leave(certificate: Certificate, out: Path, seconds: float) -> None:
@@ -29,13 +30,16 @@ def leave(certificate: Certificate, out: Path, seconds: float) -> None:
     (out / CERTIFICATE).write_text(as_json(certificate), encoding="utf-8")
     (out / "certificate.txt").write_text(as_text(certificate), encoding="utf-8")
     (out / "certificate.html").write_text(as_html(certificate), encoding="utf-8")
-    (out / "junit.xml").write_text(as_junit(certificate), encoding="utf-8")
+    (out / JUNIT).write_text(as_junit(certificate), encoding="utf-8")
     if certificate.has_badge:
         (out / "badge.svg").write_text(_badge(certificate), encoding="utf-8")
     _reproduce(certificate, out / "reproduce")
     _seconds(certificate, out / "seconds.json", seconds)
     for ran in certificate.results.ran:
-        _thin_out(ran, out / "campaigns" / ran.scenario / ran.campaign.id)
+        campaign = out / "campaigns" / ran.scenario / ran.campaign.id
+        _thin_out(ran, campaign)
+        # What a campaign alone does not prove is no error here: there is one for all.
+        (campaign / JUNIT).unlink(missing_ok=True)
 
 
 def _badge(certificate: Certificate) -> str:

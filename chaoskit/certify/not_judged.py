@@ -10,6 +10,7 @@ from dataclasses import dataclass
 
 from chaoskit.certify.results import Ran
 from chaoskit.certify.revision import Revision
+from chaoskit.model.scenario import Scenario, ToolClass
 
 BY_INSPECT = (
     "store",
@@ -18,6 +19,7 @@ BY_INSPECT = (
     "fence/no-status",
 )
 """What goes unjudged with `store`: all that the agent's `inspect` alone can show."""
+DISTINCT_KEY = "effects/distinct-key"
 UNTESTED = "those pauses put no takeover to the test"
 """How a campaign's note ends that says so."""
 _NOTE = re.compile(r"(?P<promise>\w+) was not judged: (?P<why>.*)", re.DOTALL)
@@ -32,8 +34,13 @@ class NotJudged:
     where: tuple[str, ...] = ()
 
 
-def not_judged(revision: Revision, ran: Sequence[Ran]) -> Iterator[NotJudged]:
+def not_judged(
+    revision: Revision, ran: Sequence[Ran], scenarios: Sequence[Scenario]
+) -> Iterator[NotJudged]:
     """All of them, by reason, as the campaigns' reports note them."""
+    if not any(map(_calls_twice, scenarios)):
+        names = _named(revision, (DISTINCT_KEY,))
+        yield NotJudged(names, "no scenario calls a keyed tool twice")
     found: dict[tuple[str, str], list[str]] = {}
     for each in ran:
         for note in each.report.notes:
@@ -43,6 +50,16 @@ def not_judged(revision: Revision, ran: Sequence[Ran]) -> Iterator[NotJudged]:
         where = () if len(places) == len(ran) else tuple(places)
         names = BY_INSPECT if promise == BY_INSPECT[0] else (promise,)
         yield NotJudged(_named(revision, names), why, where)
+
+
+def _calls_twice(scenario: Scenario) -> bool:
+    """Whether two calls could go out under one key."""
+    keyed = [
+        call.tool
+        for call in scenario.calls()
+        if scenario.tools[call.tool].cls is ToolClass.KEYED
+    ]
+    return len(keyed) > len(set(keyed))
 
 
 def _told(note: str) -> Iterator[tuple[str, str]]:

@@ -6,7 +6,7 @@ from html import escape
 from chaoskit.certify.certificate import Certificate
 from chaoskit.certify.results import Ran
 from chaoskit.certify.stops import Stop
-from chaoskit.certify.text import facts, figures
+from chaoskit.certify.text import COVERS, facts, figures
 from chaoskit.report.text import writable
 
 
@@ -31,6 +31,7 @@ def _page(certificate: Certificate) -> Iterator[str]:
     yield from _stops(f"Found, not demanded at {asked}", stands.beyond)
     yield from _stops("Warnings", stands.warnings)
     again = escape(certificate.certified.asked.again)
+    yield f"<p>{COVERS}</p>"
     yield f"<h2>To see it again</h2><pre>{again}</pre></body></html>"
 
 

@@ -2,12 +2,15 @@
 
 from collections.abc import Iterator
 
+from chaoskit import __version__
 from chaoskit.certify.certificate import SELFTEST, Certificate
 from chaoskit.certify.not_judged import NotJudged
 from chaoskit.certify.results import Ran
 from chaoskit.certify.stops import Stop
 from chaoskit.model.errors import printable
 from chaoskit.report.text import writable
+
+COVERS = "It covers this agent on this store only."
 
 
 def as_text(certificate: Certificate) -> str:
@@ -35,13 +38,14 @@ def _lines(certificate: Certificate) -> Iterator[str]:
         )
     yield ""
     again = certified.asked.again
-    yield f"It covers this agent on this store only. To see it again: {again}"
+    yield f"{COVERS} To see it again: {again}"
 
 
 def facts(certificate: Certificate) -> Iterator[tuple[str, str]]:
     """What stands beside the label, by name."""
     certified, manifest = certificate.certified, certificate.certified.manifest
     version = f" {manifest.version}" if manifest.version else ""
+    yield "chaoskit", __version__
     path = printable(str(certified.manifest_path))
     yield "agent", f"{manifest.name}{version} ({path})"
     if image := certificate.results.image:
@@ -52,8 +56,13 @@ def facts(certificate: Certificate) -> Iterator[tuple[str, str]]:
     revision = certified.revision
     yield "requirements", f"{revision.revision}, contract {revision.contract}"
     yield "level", certificate.level_name
+    if levels := certificate.not_tried:
+        asked = certified.asked.level
+        yield "not tried", f"{', '.join(levels)}: {asked} was asked for"
     yield "tags", ", ".join(certificate.standing.tags) or "none"
-    yield "self-test", f"{SELFTEST}: each broken agent by what shows it, few kills"
+    green = "not green" if certificate.results.base.selftest else "green"
+    extent = "each broken agent by what shows it, few kills"
+    yield "self-test", f"{green}, {SELFTEST}: {extent}"
     for each in certificate.not_judged:
         yield "not judged", unjudged(each)
     for left in certificate.not_varied:

@@ -217,15 +217,18 @@ def _equal_calls_share(seen: _Seen) -> bool:
 
 
 def _shared(key: str, first: Delivered, second: Delivered) -> Finding:
+    one, other = (spoken(each.tool, each.args) for each in (first, second))
+    calls = f"two different calls: {one} and {other}"
+    if identity(first) == identity(second):
+        calls = f"two calls that the model made, both of them {other}"
     return Finding(
         PROMISE,
         "effects/distinct-key",
-        f"The idempotency key {key!r} stands for two different calls: "
-        f"{spoken(first.tool, first.args)} and {spoken(second.tool, second.args)}; "
+        f"The idempotency key {key!r} stands for {calls}; "
         "the tool answers the second with the first one's result.",
         expected="a key of its own for each logical call",
         observed=key,
-        subject=spoken(second.tool, second.args),
+        subject=other,
         events=(first.seq, second.seq),
     )
 

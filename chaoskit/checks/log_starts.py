@@ -108,7 +108,8 @@ def _open(trial: Trial, what: str, start: Logged) -> Finding:
     return finding(
         "log/starts-are-closed",
         f"{what or 'A'} start in the log of {trial.spoken(start.life)} is closed by no "
-        "end, and no later life began.",
+        "end, and no life after it went on with the run. Its end is an event of the "
+        "same name with `end` in the place of `start`.",
         expected="an end for each start",
         observed=shown(start),
         subject=what,

@@ -9,6 +9,7 @@ from xml.etree import ElementTree
 
 import pytest
 
+from chaoskit import __version__
 from chaoskit.campaign.output import OutputError, claimed
 from chaoskit.certify import Asked, Certificate, CertifyError, certify, read
 from chaoskit.certify.as_json import as_json
@@ -20,7 +21,7 @@ from chaoskit.certify.page import as_html
 from chaoskit.certify.reading import unchanged
 from chaoskit.certify.results import Ran, Results
 from chaoskit.certify.revision import load
-from chaoskit.certify.text import as_text
+from chaoskit.certify.text import COVERS, as_text
 from chaoskit.checks.log import silent
 from chaoskit.checks.takeover import blocked
 from chaoskit.model.errors import InputError
@@ -164,14 +165,15 @@ def test_what_was_not_judged_is_told(asked):
     """With the requirements that nobody may take for fulfilled."""
     notes = (NO_STORE, NO_LOG)
     found = weighed(asked("L1"), notes=notes, kill=(f"... {UNTESTED}",))
-    inspect, log, fence = fields(found)["not_judged"]
+    keys, inspect, log, fence = fields(found)["not_judged"]
+    assert keys["requirements"] == ["effects/distinct-key"]  # it pays once only
     assert {"store/newest", "fence/no-status"} < set(inspect["requirements"])
     assert "`inspect`" in inspect["why"]
     assert "log/no-content" in log["requirements"]
     assert (log["where"], fence["where"]) == ([], ["pay/kill"])
     assert fence["requirements"][0] == "fence/no-effect"
-    assert as_text(found).count("not judged") == 3
-    assert as_html(found).count("not judged") == 3
+    assert as_text(found).count("not judged") == 4
+    assert as_html(found).count("not judged") == 4
 
 
 def test_what_was_never_called_otherwise_is_told(asked):
@@ -187,7 +189,8 @@ def test_what_was_never_called_otherwise_is_told(asked):
 
 
 def test_all_is_judged_of_an_agent_that_shows_it(asked):
-    found = weighed(asked("L1", inspect=["agent", "inspect"]))
+    script = [*PAYING[:1], *PAYING]
+    found = weighed(asked("L1", script=script, inspect=["agent", "inspect"]))
     assert fields(found)["not_judged"] == []
 
 
@@ -228,7 +231,16 @@ def test_it_says_which_self_test_was_made(asked):
         "extent": "quick",
         "green": True,
     }
-    assert "self-test     quick" in as_text(weighed(asked("L1")))
+    assert "self-test     green, quick" in as_text(weighed(asked("L1")))
+
+
+def test_it_says_by_what_it_was_made_and_which_levels_were_not_tried(asked):
+    text, page = (show(weighed(asked("L2"))) for show in (as_text, as_html))
+    assert f"chaoskit      {__version__}" in text
+    assert "not tried     L3, L4: L2 was asked for" in text
+    assert "not tried" not in as_text(weighed(asked("L4")))
+    assert COVERS in text
+    assert COVERS in page
 
 
 def test_an_image_is_named_by_its_digest(asked):
