@@ -7,11 +7,12 @@ shown once more by its smallest schedule, with real kills in a fresh world.
 
 import secrets
 import time
-from collections import deque
+from collections import Counter, deque
 from collections.abc import Iterable, Iterator
 from concurrent.futures import Future
 from dataclasses import replace
 
+from chaoskit.campaign.missed import TRIES_MAX, TRYING, is_a_race
 from chaoskit.campaign.options import Listener, Options, Progress
 from chaoskit.campaign.output import introduce, keep, note
 from chaoskit.campaign.saved import CONFIRMING
@@ -65,13 +66,15 @@ class Search:
         self._strikes = Strikes(self._scenario.wanted)
         self._began = time.monotonic()
         self._since = time.time()
-        self._tally = Tally()
+        self._tally = Tally(tries_again=self._scenario.search.strategy in TRYING)
         self._stage = "fault-free runs"
         self._submitted = 0
         self._searched = 0
         self._left_over = 0
         self._beyond = 0
         self._beats = Beats()
+        self._tries: Counter[Schedule] = Counter()
+        self._missed: dict[Schedule, Trial] = {}
         self._fresh: tuple[str, ...] = ()
         self._canon: Canon | None = None
         self._causes_of_clean_run: frozenset[Cause] = frozenset()
@@ -244,9 +247,18 @@ class Search:
         while queue:
             visited = self._without_broken_worlds(self._take(queue.popleft()))
             queue.extend(self._within_limit(explorer.after(visited)))
+            if self._is_worth_a_try(visited.trial):
+                queue.append(self._submit(visited.visit))
         for pending in [*self._within_limit(self._shorter())]:
             self._take(pending)
         self._weigh()
+
+    def _is_worth_a_try(self, trial: Trial) -> bool:
+        """Whether to run a schedule once more, of which a fault found nothing."""
+        if not self._tally.tries_again or not is_a_race(trial):
+            return False
+        self._tries[trial.schedule] += 1
+        return self._tries[trial.schedule] < TRIES_MAX
 
     def _shorter(self) -> Iterator[Visit]:
         """What a treadmill has found, with no kill that came after it."""
@@ -260,6 +272,9 @@ class Search:
     def _weigh(self) -> None:
         """What the search as a whole gives reason to doubt."""
         tally, closure = self._tally, self._tally.closure
+        for schedule, trial in self._missed.items():
+            if schedule not in tally.struck_whole:
+                self._hint(trial)
         if self._left_over:
             tally.doubt(
                 f"{self._left_over} more schedules were due and not run: the search "
@@ -381,7 +396,8 @@ class Search:
         self._tally.add(visited.trial, judgement)
         self._keep(visited.trial, judgement)
         note(self._options.out, visited.trial, judgement)
-        self._hint(visited.trial)
+        if visited.trial.unfired:
+            self._missed[visited.trial.schedule] = visited.trial
         return visited
 
     def _without_late_beats(self, visited: Visited) -> Visited:

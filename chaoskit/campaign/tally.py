@@ -6,6 +6,7 @@ from collections.abc import Collection, Iterator
 from dataclasses import dataclass, field, replace
 
 from chaoskit import __version__
+from chaoskit.campaign.missed import doubts_left, made_good
 from chaoskit.campaign.options import Options
 from chaoskit.checks import REQUIREMENTS, Judgement
 from chaoskit.checks.cost import deaths_paid_for, repaid
@@ -18,7 +19,7 @@ from chaoskit.model.faults import FaultKind
 from chaoskit.model.history import FaultFired, LifeEnded, Wreck
 from chaoskit.model.report import Crossings, Repaid, Report, Shown
 from chaoskit.model.scenario import PromiseId, Scenario
-from chaoskit.model.schedule import Fault
+from chaoskit.model.schedule import Fault, Schedule
 from chaoskit.model.trial import SIGKILL, Trial
 from chaoskit.model.verdict import Finding, Severity
 
@@ -39,8 +40,14 @@ TOLD_BY = {
 
 @dataclass
 class Tally:
-    """Counts, findings by cause, doubts and notes; each doubt and note once."""
+    """Counts, findings by cause, doubts and notes; each doubt and note once.
 
+    ``tries_again``: what a trial has missed another one may make good (see `missed`);
+    ``struck_whole`` are the schedules of which all faults struck at last.
+    """
+
+    tries_again: bool = False
+    struck_whole: frozenset[Schedule] = frozenset()
     trials: int = 0
     kills: int = 0
     fired: Counter[FaultKind] = field(default_factory=Counter)
@@ -54,6 +61,7 @@ class Tally:
     _tokens_repaid: int = 0
     _repaid_for_a_kill: list[float] = field(default_factory=list)
     _doubts: dict[str, None] = field(default_factory=dict)
+    _missed: dict[Schedule, tuple[str, ...]] = field(default_factory=dict)
     _notes: dict[str, None] = field(default_factory=dict)
     _hit: set[str] = field(default_factory=set)
     _wrecks: set[str] = field(default_factory=set)
@@ -61,7 +69,13 @@ class Tally:
     @property
     def doubts(self) -> tuple[str, ...]:
         """Why the campaign proves nothing, or not all that it might."""
-        return tuple(self._doubts)
+        missed = (
+            reason
+            for schedule, reasons in self._missed.items()
+            if schedule not in self.struck_whole
+            for reason in reasons
+        )
+        return tuple(dict.fromkeys((*self._doubts, *missed)))
 
     @property
     def is_failed(self) -> bool:
@@ -82,7 +96,13 @@ class Tally:
         """Take in a trial and what the checks say of it."""
         for finding in judgement.findings:
             self._add_finding(trial, finding)
-        for reason in (*judgement.doubts, *_unreal_kills(trial)):
+        left = judgement.doubts
+        if self.tries_again:
+            self.struck_whole |= made_good([trial])
+            left = doubts_left(trial, judgement, frozenset([trial.schedule]))
+        missed = (doubt for doubt in judgement.doubts if doubt not in left)
+        self._missed[trial.schedule] = tuple(missed)
+        for reason in (*left, *_unreal_kills(trial)):
             self.doubt(reason)
         for remark in judgement.notes:
             self.note(remark)

@@ -7,11 +7,13 @@ tells it whole, or where a doubt of the report stands for it.
 from collections.abc import Collection, Iterator
 from dataclasses import dataclass
 
+from chaoskit.campaign.missed import TRYING, doubts_left, made_good
 from chaoskit.campaign.reading import SavedCampaign, SavedTrial
 from chaoskit.campaign.saved import CONFIRMING, ReportFile, verdict_text
 from chaoskit.campaign.tally import NO_EFFECT, NOT_SHOWN_AGAIN, TOLD_BY, Cause
 from chaoskit.checks import Judgement
 from chaoskit.model.scenario import PromiseId
+from chaoskit.model.schedule import Schedule
 from chaoskit.model.verdict import Finding, Severity, Verdict
 
 NOT_FINISHED = "the campaign was cut short: it left no report"
@@ -95,10 +97,23 @@ class Outcome:
             if self._report and each.before.found
             for doubt in each.before.found.doubts
         }
-        now = [doubt for each in self._searched for doubt in each.judgement.doubts]
+        good = self._made_good
+        now = [
+            doubt
+            for each in self._searched
+            for doubt in doubts_left(each.before.trial, each.judgement, good)
+        ]
         own = [doubt for doubt in told if doubt not in known]
         unreported = self._only_confirming()
         return tuple(dict.fromkeys((*own, *now, *unreported, *self._why_unfinished())))
+
+    @property
+    def _made_good(self) -> frozenset[Schedule]:
+        """Only where a campaign has tried them again by its own strategy."""
+        report = self._report
+        if report is None or report.strategy not in TRYING:
+            return frozenset()
+        return made_good(each.before.trial for each in self._searched)
 
     @property
     def _searched(self) -> tuple[Again, ...]:

@@ -51,7 +51,8 @@ def clean(out: Path) -> Trial:
 
 def pairs(lines: Iterable[dict[str, Any]]) -> int:
     """How many schedules of two faults the journal holds."""
-    return sum(len(_schedule(line)) == FAULTS_OF_A_PAIR for line in lines)
+    schedules = {_schedule(line) for line in lines}  # one may have been run again
+    return sum(len(schedule) == FAULTS_OF_A_PAIR for schedule in schedules)
 
 
 def kills_in(out: Path, periodic: Collection[str]) -> int:

@@ -26,6 +26,7 @@ from chaoskit.checks.causes import linked
 from chaoskit.checks.script import Script
 from chaoskit.model.manifest import Manifest
 from chaoskit.model.scenario import PromiseId, Scenario
+from chaoskit.model.schedule import Fault
 from chaoskit.model.trial import Trial
 from chaoskit.model.verdict import Finding, Severity, Verdict
 
@@ -75,13 +76,18 @@ class Judgement:
         return Verdict.INCONCLUSIVE if self.doubts else Verdict.PASS
 
 
+def never_fired(fault: Fault) -> str:
+    """The doubt that a fault leaves which found nothing to strike."""
+    return f"{fault} was scheduled and never fired"
+
+
 def judge(
     trial: Trial, scenario: Scenario, manifest: Manifest, golden: Golden = NOTHING
 ) -> Judgement:
     """Put one trial before every check that the scenario asks for."""
     case = Case(trial, scenario, manifest, golden)
     findings: list[Finding] = []
-    doubts = [f"{fault} was scheduled and never fired" for fault in trial.unfired]
+    doubts = list(map(never_fired, trial.unfired))
     notes: list[str] = []
     for limit, told in ((_proves_nothing, doubts), (_not_judged, notes)):
         try:

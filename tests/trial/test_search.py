@@ -1,10 +1,12 @@
 """What a campaign tries, in which order, and what it makes of what it sees."""
 
 import asyncio
+from collections import Counter
 from dataclasses import replace
 
 import pytest
 
+from chaoskit.campaign.missed import TRIES_MAX
 from chaoskit.model.verdict import Verdict
 
 PAID_TWICE = "effects/once-across-kill"
@@ -156,3 +158,41 @@ def test_a_kill_that_came_too_late_is_no_kill(campaign):
     report, _ = campaign(slips_away)
     assert report.kills == 0
     assert any("was to be killed and ended with code 0" in d for d in report.doubts)
+
+
+def test_a_call_that_is_a_race_is_struck_in_one_of_several_tries(campaign):
+    """What is on its way when a life dies is there in one run and not in the next."""
+
+    async def races(body):
+        """In every second trial a life that goes on has one more call to make."""
+        odd = trial_of(body)[-1] in "13579"
+        if "--resume" in body.command.argv and odd:
+            await body.act("look")
+        return await sound(body)
+
+    report, pool = campaign(races, search={"depth": 2})
+    assert report.verdict is Verdict.PASS, report.doubts
+    schedules = Counter(str(plan.path) for plan in pool.plans if len(plan.path) > 1)
+    assert max(schedules.values()) > 1
+    assert not [note for note in report.notes if "was not reached" in note]
+
+
+def test_a_call_that_never_comes_again_is_tried_no_further_than_that(campaign):
+    first = []
+
+    async def once(body):
+        """It looks in the first run that goes on, and never again."""
+        name = trial_of(body)
+        if "--resume" in body.command.argv and not name.startswith("baseline"):
+            first[:] = first or [name]
+            if first == [name]:
+                await body.act("look")
+        return await sound(body)
+
+    report, pool = campaign(once, search={"depth": 2})
+    assert report.verdict is Verdict.INCONCLUSIVE
+    (doubt, *_) = report.doubts
+    assert "tools.look" in doubt
+    missed = doubt.partition(" ")[0]
+    tried = [plan for plan in pool.plans if missed in str(plan.path)]
+    assert len(tried) == TRIES_MAX

@@ -10,16 +10,19 @@ messages=$CHAOSKIT_STATE_DIR/$run.jsonl
 
 # post URL [KEY]: send standard input, print the answer.
 post() {
+    auth=
+    case $1 in "$OPENAI_BASE_URL"*) auth="Authorization: Bearer $OPENAI_API_KEY" ;; esac
     if command -v curl >/dev/null; then
         curl --silent --show-error --fail --noproxy '*' --data-binary @- \
             --header 'Content-Type: application/json' \
-            --header "Authorization: Bearer $OPENAI_API_KEY" \
+            ${auth:+--header} ${auth:+"$auth"} \
             --header "Idempotency-Key: ${2:-}" "$1"
     else
         "$python" -c '
 import os, sys, urllib.request
 headers = {"Content-Type": "application/json"}
-headers["Authorization"] = "Bearer " + os.environ["OPENAI_API_KEY"]
+if sys.argv[1].startswith(os.environ["OPENAI_BASE_URL"]):
+    headers["Authorization"] = "Bearer " + os.environ["OPENAI_API_KEY"]
 if sys.argv[2:]:
     headers["Idempotency-Key"] = sys.argv[2]
 request = urllib.request.Request(sys.argv[1], sys.stdin.buffer.read(), headers)
