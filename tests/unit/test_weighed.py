@@ -8,8 +8,8 @@ import pytest
 
 from chaoskit.campaign.reading import SavedTrial
 from chaoskit.campaign.weighed import Again, Outcome
-from chaoskit.checks import Judgement
-from chaoskit.model.schedule import Schedule
+from chaoskit.checks import Judgement, never_fired
+from chaoskit.model.schedule import Fault, Schedule
 from chaoskit.model.trial import Trial
 from chaoskit.model.verdict import Finding
 
@@ -20,10 +20,30 @@ def finding(requirement: str, subject: str = "0.0") -> Finding:
 
 def outcome(*findings: Finding, doubts: tuple[str, ...] = ()) -> Outcome:
     """Of a campaign of one trial whose report tells of nothing but these doubts."""
-    report = SimpleNamespace(trials=1, findings=(), doubts=doubts)
+    report = SimpleNamespace(trials=1, findings=(), doubts=doubts, strategy="sweep")
     campaign: Any = SimpleNamespace(root=Path(), report=report, only=None, removed=0)
     saved = SavedTrial(Trial("0001", "", Schedule(), ()), True, None, None)
     return Outcome(campaign, (Again(saved, Judgement(findings)),))
+
+
+@pytest.mark.parametrize(
+    ("strategy", "struck", "doubts"),
+    [("sweep", True, 0), ("sweep", False, 1), ("replay", True, 1)],
+)
+def test_a_fault_that_struck_in_another_try_is_no_doubt(strategy, struck, doubts):
+    """As in the campaign; but where somebody named it, it had to strike each time."""
+    schedule = Schedule.parse("kill@0:tools.pay[o-1]#1:after")
+    report = SimpleNamespace(trials=2, findings=(), doubts=(), strategy=strategy)
+    campaign: Any = SimpleNamespace(root=Path(), report=report, only=None, removed=0)
+
+    def again(*unfired: Fault) -> Again:
+        trial = Trial("0003", "", schedule, (), unfired)
+        said = Judgement(doubts=tuple(map(never_fired, unfired)))
+        return Again(SavedTrial(trial, True, None, None), said)
+
+    other = again() if struck else again(*schedule.faults)
+    found = Outcome(campaign, (again(*schedule.faults), other))
+    assert len(found.doubts) == doubts
 
 
 def told(found: Outcome) -> list[str]:
