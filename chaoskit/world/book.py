@@ -16,7 +16,7 @@ from chaoskit.gate import Crossing, Gate
 from chaoskit.model.address import Operation
 from chaoskit.model.history import Applied, Delivered
 from chaoskit.model.scenario import Scenario
-from chaoskit.world.ledger import Ledger
+from chaoskit.world.ledger import Ledger, shortened
 from chaoskit.world.llm.key import holds_canary
 
 
@@ -71,6 +71,18 @@ class Book:
         """
         if holds_canary(parts):
             self.gate.record.leaked(life, f"a call of {tool}")
+
+    def refuse(
+        self, life: int, service: str, tool: str, args: dict[str, JsonValue]
+    ) -> None:
+        """A call of a tool that is not there: it crosses nothing, and shows.
+
+        Raises:
+            Dropped: its life is already over.
+        """
+        name = shortened(tool)
+        crossing = self.gate.arrive(life, Operation(service, name))
+        self.gate.record(_delivered(Call(name, args), crossing))
 
     async def call(
         self, life: int, operation: Operation, call: Call, pieces: int | None = None

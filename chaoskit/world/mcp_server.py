@@ -117,6 +117,8 @@ class Server:
         assert isinstance(name, str)
         assert isinstance(args, dict)
         if name not in self._tools:
+            if name not in self.scenario.tools:
+                self.book.refuse(self.life, Mcp.name, name, args)
             known = ", ".join(self._tools) or "none"
             said = f"Unknown tool: {name}; there are: {known}"
             raise Refusal(400, mcp.INVALID_PARAMS, said)

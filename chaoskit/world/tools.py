@@ -5,7 +5,8 @@
 the script's order. ``GET $CHAOSKIT_TOOLS_URL/charge_card?order=o-1`` looks up what a
 queryable tool has done: the operation ``charge_card?``. Both have the edges ``before``
 and ``after``, and ``part:1``, the middle of the reply. A request that is no call of a
-declared tool is answered with an error and crosses nothing.
+declared tool is answered with an error and crosses nothing; one of a tool that is not
+there is on record all the same.
 
 The look-up answers ``{"effects": [{"args": ..., "result": ..., "idempotency_key":
 ...}]}``, oldest first: the effects whose arguments equal every parameter of the query,
@@ -109,6 +110,8 @@ class _Counter:
         known = tool if tool in self.book.ledger.tools else "a tool that is not there"
         self.book.hear(life, known, request.parts)
         try:
+            if known != tool and request.method == "POST":
+                self.book.refuse(life, Tools.name, tool, _attempted(request))
             tool = self._tool(request)
             if request.method == "GET":
                 return await self._look_up(life, tool, request)
@@ -166,6 +169,14 @@ def _args(request: Request) -> dict[str, JsonValue]:
         message = f"the body is a JSON {type(args).__name__}; {expected}"
         raise _Refused(error(400, "bad_request", message))
     return args
+
+
+def _attempted(request: Request) -> dict[str, JsonValue]:
+    """The arguments of a call that is refused, as far as they are some."""
+    try:
+        return _args(request)
+    except _Refused:
+        return {}
 
 
 def _idempotency_key(request: Request) -> str | None:

@@ -232,7 +232,8 @@ async def test_an_error_says_what_was_expected_and_crosses_nothing(
         got, reply = await call(tool, **sent)
         assert (got, reply["error"]["type"]) == (status, kind)
         assert says in reply["error"]["message"]
-        assert gate.record.events == []
+        unknown = tool not in TOOLS
+        assert [type(e) for e in gate.record.events] == [Delivered] * unknown
 
     await at_counter(body)
 
@@ -315,5 +316,18 @@ async def test_a_request_without_the_model_s_key_leaks_nothing(at_counter):
     async def body(call, gate):
         await call("hold", {"order": "o-1"}, "k1")
         assert gate.of(Leaked) == []
+
+    await at_counter(body)
+
+
+async def test_a_call_of_a_tool_that_is_not_there_shows_and_crosses_nothing(at_counter):
+    """No real service has it, and the model never asked for it."""
+
+    async def body(call, gate):
+        assert (await call("delete_account", {"id": "a-1"}))[0] == 404
+        assert (await call("health", method="GET"))[0] == 404
+        (delivered,) = gate.of(Delivered)
+        assert (delivered.tool, delivered.args) == ("delete_account", {"id": "a-1"})
+        assert gate.of(Applied) == gate.of(Crossed) == []
 
     await at_counter(body)
