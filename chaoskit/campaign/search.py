@@ -115,6 +115,8 @@ class Search:
             why := answer.unknown(case)
         ):
             self._tally.note(f"answer was not judged: {why}")
+        if why := answer.compared_in_part(scenario):
+            self._tally.note(why)
 
     def _clean_runs(self) -> tuple[Visited, Visited]:
         """Two fault-free runs; two more if they show keys that are fresh in each."""

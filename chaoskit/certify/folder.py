@@ -1,6 +1,7 @@
 """The folder that a certifying run leaves, to be published as it is."""
 
 import json
+import shlex
 import shutil
 import stat
 from pathlib import Path
@@ -13,7 +14,6 @@ from chaoskit.certify.observed import CLEAN
 from chaoskit.certify.page import as_html
 from chaoskit.certify.results import Ran
 from chaoskit.certify.text import as_text
-from chaoskit.model.errors import printable
 from chaoskit.report.badge import GREEN, badge
 
 CERTIFICATE = "certificate.json"
@@ -51,8 +51,8 @@ def _badge(certificate: Certificate) -> str:
 
 
 def _reproduce(certificate: Certificate, path: Path) -> None:
-    """The paths in it begin where it was run, which it says."""
-    place = f"# from this folder: {printable(str(Path.cwd()))}"
+    """The paths in it begin where it was run, so it goes there first."""
+    place = f"cd -- {shlex.quote(str(Path.cwd()))} || exit 2"
     command = certificate.certified.asked.again
     path.write_text(f"#!/bin/sh\n{place}\n{command}\n", "utf-8")
     path.chmod(path.stat().st_mode | stat.S_IXUSR | stat.S_IXGRP | stat.S_IXOTH)

@@ -10,6 +10,7 @@ from collections.abc import Iterator
 from chaoskit.checks.case import Case
 from chaoskit.checks.doubt import struck_calls
 from chaoskit.model.history import Asked
+from chaoskit.model.scenario import SayTurn, Scenario
 from chaoskit.model.script import Wobble
 from chaoskit.model.verdict import Finding
 
@@ -51,6 +52,16 @@ def unknown(case: Case) -> str | None:
             "the agent printed none; the last line that is no log line is taken for it"
         )
     return "the fault-free runs ended with answers that differ"
+
+
+def compared_in_part(scenario: Scenario) -> str | None:
+    """Why less of an answer is compared than the model says, if so."""
+    last = next(
+        (t for t in reversed(scenario.llm.script) if isinstance(t, SayTurn)), None
+    )
+    if last is None or len(last.say.strip().splitlines()) < 2:
+        return None
+    return "of the answer only the last line is compared, and the script says several"
 
 
 def _was_told_otherwise(case: Case) -> bool:

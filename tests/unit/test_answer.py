@@ -2,7 +2,7 @@
 
 import pytest
 
-from chaoskit.checks.answer import check, unknown
+from chaoskit.checks.answer import check, compared_in_part, unknown
 from chaoskit.checks.case import Case, Golden
 from chaoskit.model.address import Edge
 from chaoskit.model.faults import FaultKind
@@ -108,3 +108,15 @@ def test_an_answer_that_cannot_be_judged_is_named(
     scenario = make_scenario(llm={"script": [{"say": "Paid."}]})
     case = Case(story.trial(), scenario, make_manifest(), Golden(golden))
     assert (why or "None") in str(unknown(case))
+
+
+@pytest.mark.parametrize(
+    ("says", "is_told"), [("Paid.", False), ("Paid.\n", False), ("Paid:\n42.00", True)]
+)
+def test_of_an_answer_of_several_lines_it_is_told_that_one_is_compared(
+    make_scenario, says, is_told
+):
+    """Else the others would count as compared."""
+    script = [{"say": "Hello."}, {"say": says}]
+    scenario = make_scenario(llm={"script": script})
+    assert (compared_in_part(scenario) is not None) is is_told
