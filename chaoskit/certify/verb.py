@@ -8,13 +8,13 @@ from chaoskit.certify import Asked, CertifyError, certify, read
 from chaoskit.certify.text import as_text
 from chaoskit.model.verdict import Verdict
 from chaoskit.report.show import show
-from chaoskit.selftest.run import SelftestError, is_green
+from chaoskit.selftest.run import SelftestError, unexpected
 
 EXITS = {Verdict.PASS: 0, Verdict.FAIL: 1, Verdict.INCONCLUSIVE: 3}
 EXIT_WRONG_INPUT = 2
 NOT_GREEN = (
     "the self-test of this installation is not green, so that what it says proves "
-    "nothing: `chaoskit selftest` shows why"
+    "nothing: {odd}; `chaoskit selftest {names}` shows more"
 )
 
 
@@ -34,4 +34,7 @@ def verb(asked: Asked, progress: AbstractContextManager[Listener]) -> int:
 
 
 def _selftest(jobs: int) -> tuple[str, ...]:
-    return () if is_green(jobs) else (NOT_GREEN,)
+    odd = unexpected(jobs)
+    told = ", ".join(each.in_short for each in odd)
+    names = " ".join(each.specimen.name for each in odd)
+    return (NOT_GREEN.format(odd=told, names=names),) if odd else ()

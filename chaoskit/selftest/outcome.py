@@ -47,6 +47,12 @@ class Tested:
             return self.found and not self.others
         return self.verdict == "pass"
 
+    @property
+    def in_short(self) -> str:
+        """What came of it, in half a line: ``shell_script: pass``."""
+        why = next(iter((*self.others, *self.doubts)), "")
+        return f"{self.specimen.name}: {self.verdict}{f' ({why})' if why else ''}"
+
 
 @dataclass(frozen=True)
 class Outcome:

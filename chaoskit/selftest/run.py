@@ -71,13 +71,19 @@ def default_jobs() -> int:
     return jobs if given_server(Store.REDIS) else 2 * jobs
 
 
-def is_green(jobs: int | None = None) -> bool:
-    """Whether this installation finds what it must and cries no wolf; the quick test.
+def unexpected(jobs: int | None = None) -> tuple[Tested, ...]:
+    """The specimens by which this installation misses something, or cries wolf.
+
+    By the quick test.
 
     Raises:
-        SelftestError: a specimen could not be run at all.
+        SelftestError: a specimen could not be run at all, or none is installed.
     """
-    return selftest(specimens(), jobs or default_jobs(), quick=True).is_green
+    picked = specimens()
+    if not picked:
+        raise SelftestError("no specimens are installed; install chaoskit anew")
+    outcome = selftest(picked, jobs or default_jobs(), quick=True)
+    return tuple(each for each in outcome.tested if not each.is_as_expected)
 
 
 @contextmanager

@@ -8,10 +8,11 @@ import pytest
 
 from chaoskit.campaign.output import OutputError
 from chaoskit.campaign.saved import MARK
+from chaoskit.certify.verb import _selftest as certify_selftest
 from chaoskit.selftest import outcome as results
 from chaoskit.selftest.catalogue import Label, Specimen
 from chaoskit.selftest.outcome import Outcome
-from chaoskit.selftest.run import _folder, selftest
+from chaoskit.selftest.run import SelftestError, _folder, selftest, unexpected
 from chaoskit.selftest.table import as_table
 
 OWN = "effects/once-across-kill"
@@ -129,6 +130,24 @@ def test_one_that_is_not_as_expected_makes_it_not_green_and_is_told():
     assert "NOT FOUND" in table
     assert "the report" in table
     assert "NOT GREEN: 0 of 1 broken" in table
+
+
+def test_a_certificate_says_by_which_specimen_the_self_test_is_not_green(monkeypatch):
+    """Whoever reads it can run that one again."""
+    missed = came_of(BROKEN, verdict="pass")
+    alarmed = came_of(CORRECT, finding("log/no-content"))
+    monkeypatch.setattr("chaoskit.certify.verb.unexpected", lambda _: (missed, alarmed))
+    (why,) = certify_selftest(2)
+    assert "bad: pass, good: fail (log/no-content)" in why
+    assert "`chaoskit selftest bad good`" in why
+    monkeypatch.setattr("chaoskit.certify.verb.unexpected", lambda _: ())
+    assert certify_selftest(2) == ()
+
+
+def test_an_installation_without_specimens_tests_nothing(monkeypatch):
+    monkeypatch.setattr("chaoskit.selftest.run.specimens", lambda: ())
+    with pytest.raises(SelftestError, match="no specimens are installed"):
+        unexpected(1)
 
 
 def test_nothing_tested_is_not_green():
