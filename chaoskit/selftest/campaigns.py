@@ -66,8 +66,11 @@ class Campaigns:
                 raise Ended("interrupted")
             process.start()
             self._running.add(process)
-        process.join()
+        # To start one is to read how the others ended, and that can be read once only:
+        # who reads it second takes it for lost, and the exit code for 255.
+        wait([process.sentinel])
         with self._lock:
+            process.join()
             self._running.discard(process)
             if self._over:
                 raise Ended("interrupted")
