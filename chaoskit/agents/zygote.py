@@ -195,8 +195,8 @@ def is_released(line: socket.socket, wish: dict[str, Any]) -> bool:
     for name, file in zip(names, files, strict=False):
         os.set_inheritable(file, True)
         wish["env"][name] = str(file)
-    # It counts the private memory that can be written, its stacks included, not the
-    # libraries and the reserves that RLIMIT_AS would count: see getrlimit(2).
+    # RLIMIT_DATA counts the private memory that can be written, its stacks included,
+    # not the libraries and the reserves that RLIMIT_AS would count: see getrlimit(2).
     confine(resource.RLIMIT_DATA, wish["memory"])
     confine(resource.RLIMIT_FSIZE, wish["file"])
     return bool(word)
@@ -204,9 +204,9 @@ def is_released(line: socket.socket, wish: dict[str, Any]) -> bool:
 
 def confine(kind: int, most: int | None) -> None:
     """Limits each process of the life, in bytes, if it is to be limited."""
-    _, hard = resource.getrlimit(kind)
     if most is None:
         return
+    _, hard = resource.getrlimit(kind)
     if hard != resource.RLIM_INFINITY:
         most = min(most, hard)
     resource.setrlimit(kind, (most, most))
