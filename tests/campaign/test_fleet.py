@@ -9,8 +9,6 @@ import json
 import pytest
 
 PAY = {"call": {"pay": {"order": "o-1", "cents": 100}}}
-# What else may come of two workers that both do the run, by who is faster.
-OTHERS_OF_A_RACE = ("log/checkpoint-ids-never-fall", "effects/once-across-kill")
 GATE_AND_WAIT = [{"ask": "Pay?"}, PAY, {"wait": 0.8}, {"say": "Paid."}]
 
 
@@ -145,14 +143,16 @@ def test_a_worker_that_takes_a_run_with_it_is_found(write_fleet, chaoskit):
     assert "`status` said running" in result.stdout
 
 
-def test_a_claim_that_both_workers_win_is_found(write_fleet, chaoskit):
-    """Both do the run, and one of them does what the model knows to be done.
-
-    Whether they race is luck: where they do not, nothing was put to the test.
-    """
-    result = chaoskit("replay", write_fleet("--greedy"), "", "--times", "3")
-    assert result.code in (1, 3), result.stdout
-    assert set(result.requirements) <= {"progress/not-again", *OTHERS_OF_A_RACE}
+def test_a_claim_on_what_was_read_before_it_is_found(write_fleet, chaoskit):
+    """It waits at its claim while another does the run, and then does it all again."""
+    schedule = "pause@0:redis.set[lease:{run}]#1:before"
+    result = chaoskit("replay", write_fleet("--stale"), schedule)
+    assert result.code == 1, result.stdout
+    caused, *others = result.report["findings"]
+    assert caused["requirement"] == "fence/no-effect"
+    assert {each["requirement"] for each in others} == {
+        *("cost/not-asked-again", "progress/not-again")
+    }
 
 
 def test_a_key_of_a_worker_s_own_is_found(write_fleet, chaoskit):
