@@ -15,13 +15,15 @@ class Golden:
 
     ``answer`` is the final answer, ``last_turn`` the last one that the model was asked
     for, ``results`` the texts of the results that it was told, by call. The run's id
-    reads `{run}` in each of them. ``tells_task``: each request holds the task.
+    reads `{run}` in each of them. ``tells_task``: each request holds the task;
+    ``tells_calls``: each tells the model's calls as it made them.
     """
 
     answer: str | None = None
     last_turn: int | None = None
     results: Mapping[str, str] = field(default_factory=dict)
     tells_task: bool = False
+    tells_calls: bool = False
 
     @classmethod
     def of(cls, first: Trial, second: Trial) -> "Golden":
@@ -32,6 +34,7 @@ class Golden:
             one.last_turn if one.last_turn == other.last_turn else None,
             dict(sorted(one.results.items() & other.results.items())),
             one.tells_task and other.tells_task,
+            one.tells_calls and other.tells_calls,
         )
 
 
@@ -64,5 +67,6 @@ class _Shown:
         answered = [e for e in trial.of(Asked) if e.problem is None]
         self.last_turn = max((e.turn for e in answered), default=None)
         self.tells_task = bool(answered) and all(e.task for e in answered)
+        self.tells_calls = bool(answered) and not any(e.rewritten for e in answered)
         told = (each for e in answered for each in e.results.items())
         self.results = {call: plain(text) for call, text in told}

@@ -1,8 +1,9 @@
 """`transcript`: requests to the model, and what is stored, pair calls with results.
 
 The endpoint is as strict as the real one, so for requests the check reads off what it
-refused, whether each call was told its own result, and whether the task is there. The
-stored history is the one that the agent's command `inspect` prints.
+refused, whether each call was told as it was made and with its own result, and whether
+the task is there. The stored history is the one that the agent's command `inspect`
+prints.
 """
 
 import json
@@ -15,7 +16,7 @@ from chaoskit.checks.case import Case
 from chaoskit.checks.doubt import struck_calls
 from chaoskit.checks.pairs import unpaired
 from chaoskit.checks.script import Script, asked_turns, name_of
-from chaoskit.model.calls import identity
+from chaoskit.model.calls import identity, spoken
 from chaoskit.model.faults import FaultKind
 from chaoskit.model.history import Asked, FaultFired, Inspected
 from chaoskit.model.manifest import Guarantee
@@ -32,6 +33,9 @@ REQUIREMENTS = {
     "transcript/right-result": "The model is told of each call what its result was.",
     "transcript/task-kept": (
         "The model is told the task in each request, as it is without a fault."
+    ),
+    "transcript/calls-kept": (
+        "The model is told its calls as it made them, as it is without a fault."
     ),
     "transcript/stored-pairs": (
         "The stored history pairs each call with exactly one result."
@@ -51,6 +55,7 @@ def check(case: Case) -> Iterator[Finding]:
     yield from _refused(case.trial)
     yield from [*_mixed_up(case)] or _lost(case)
     yield from _without_task(case)
+    yield from _rewritten(case)
     yield from _stored(case.trial)
 
 
@@ -236,6 +241,42 @@ def _without_task(case: Case) -> Iterator[Finding]:
                 events=(asked.seq,),
             )
             return
+
+
+def _rewritten(case: Case) -> Iterator[Finding]:
+    """A call that is told with other arguments, or of another tool, than it was made.
+
+    What is added to it is no matter: an agent may fill in what the model left out. A
+    reply that a fault has spoilt made no whole calls.
+    """
+    if not case.golden.tells_calls or _is_cut(case.trial):
+        return
+    made = {name_of(c): spoken(c.tool, c.args) for c in case.scenario.calls()}
+    for asked in asked_turns(case.trial.history):
+        for name, told in asked.rewritten.items():
+            own = made.get(name, "another")
+            yield Finding(
+                PROMISE,
+                "transcript/calls-kept",
+                f"In {case.trial.spoken(asked.life)} the model was told that its call "
+                f"{name} (turn and position) had been {told}; it was {own}. Without a "
+                "fault calls are told as they were made, so keep the model's message "
+                "as it came.",
+                expected=own,
+                observed=told,
+                subject=name,
+                events=(asked.seq,),
+            )
+            return
+
+
+def _is_cut(trial: Trial) -> bool:
+    """Whether a reply of the model may have come in part."""
+    fired = (Fault.parse(event.fault) for event in trial.of(FaultFired))
+    return any(
+        fault.spoils_its_message and fault.at.operation.service == "llm"
+        for fault in fired
+    )
 
 
 def _stored(trial: Trial) -> Iterator[Finding]:

@@ -157,7 +157,9 @@ class Asked(_Event):
     results it holds; ``results`` are the texts of those that no earlier request of the
     trial has told the model in the same words; ``contents`` are the texts of its
     messages that no earlier request of the trial held; ``task``: one of its messages
-    holds the task. ``problem`` is why it was refused, and then it has told nothing.
+    holds the task; ``rewritten`` are the calls that it does not tell as the model made
+    them, each as it tells them. ``problem`` is why it was refused, and then it has
+    told nothing.
     ``past_end``: the script was already over. ``place`` is its address, but for the
     edge. ``whole``: after so many pieces of the reply all was said, and why it ended;
     None where that is not before the last one.
@@ -171,6 +173,7 @@ class Asked(_Event):
     results: dict[str, str] = Field(default_factory=dict)
     contents: tuple[str, ...] = ()
     task: bool = True
+    rewritten: dict[str, str] = Field(default_factory=dict)
     problem: str | None = None
     past_end: bool = False
     whole: int | None = None

@@ -44,6 +44,18 @@ def as_text(value: JsonValue) -> str:
     return value if isinstance(value, str) else compact(value)
 
 
+def holds(value: JsonValue, part: JsonValue) -> bool:
+    """Whether all that is in the part is in the value, which may hold more fields.
+
+    A field that is null is none; 2 and 2.0 are equal, true and 1 are not.
+    """
+    if isinstance(value, dict) and isinstance(part, dict):
+        return all(holds(value.get(name), inner) for name, inner in part.items())
+    if isinstance(value, list) and isinstance(part, list):
+        return len(value) == len(part) and all(map(holds, value, part))
+    return value == part and isinstance(value, bool) == isinstance(part, bool)
+
+
 _TOO_DEEP = f"it is nested deeper than {DEPTH_MAX} levels"
 
 

@@ -7,8 +7,34 @@ where they belong, so a history that was cut short or summed up still finds its 
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
+from typing import Any, cast
 
+from pydantic import JsonValue
+
+from chaoskit.wire.json_text import parse
 from chaoskit.wire.said import issued
+
+
+@dataclass(frozen=True)
+class Made:
+    """A call of the model's, as a conversation tells it; anything may be of any type.
+
+    ``arguments`` is JSON text where the API writes it so, else the value.
+    """
+
+    id: object
+    tool: object
+    arguments: Any
+
+    @property
+    def args(self) -> JsonValue:
+        """The arguments as a value; text that is no JSON stays text."""
+        if not isinstance(self.arguments, str):
+            return cast(JsonValue, self.arguments)
+        try:
+            return parse(self.arguments.encode())
+        except ValueError:
+            return self.arguments
 
 
 @dataclass
@@ -17,19 +43,23 @@ class Place:
 
     ``turn`` is the place in the script that its answer comes from; ``carried`` names
     the calls, as ``turn.position``, whose results it holds, each with its text.
+    ``made`` are the calls that it tells under an id of ours, by their place.
     """
 
     turn: int = 0
     carried: dict[str, str] = field(default_factory=dict)
+    made: dict[tuple[int, int], Made] = field(default_factory=dict)
     _names: dict[str, str] = field(default_factory=dict)
 
-    def answered(self, calls: Sequence[object], others: Iterable[object] = ()) -> None:
-        """Go past one turn of the model: the ids of its calls, and its other ids."""
-        places = [at for each in (*others, *calls) if (at := issued(each))]
+    def answered(self, calls: Sequence[Made], others: Iterable[object] = ()) -> None:
+        """Go past one turn of the model: its calls, and its other ids."""
+        ours = {at: call for call in calls if (at := issued(call.id))}
+        places = [*filter(None, map(issued, others)), *ours]
         if places:
             self.turn = places[-1][0]
         for position, call in enumerate(calls):
-            self._names[str(call)] = f"{self.turn}.{position}"
+            self._names[str(call.id)] = f"{self.turn}.{position}"
+        self.made |= ours
         self.turn += 1
 
     def result(self, call: object, texts: Iterable[str]) -> None:

@@ -8,6 +8,8 @@ this run and on nothing else, so a schedule finds the same answers in every run.
 import math
 from collections.abc import Sequence
 
+from pydantic import JsonValue
+
 from chaoskit.model.script import (
     AskTurn,
     Call,
@@ -17,7 +19,7 @@ from chaoskit.model.script import (
     WaitTurn,
     Wobble,
 )
-from chaoskit.wire.json_text import compact
+from chaoskit.wire.json_text import compact, parse
 from chaoskit.wire.said import Said
 
 WORDINGS = ("{}", "{} That is all.", "In short: {}")
@@ -59,6 +61,13 @@ def ways(llm: Llm, turn: int) -> int:
     if llm.wobble is Wobble.ARGUMENTS:
         return math.lcm(*(len(call.variants) for call in scripted.call))
     return len(scripted.steps) if llm.wobble is Wobble.CHOICE else 1
+
+
+def calls_at(llm: Llm, turn: int, position: int) -> tuple[tuple[str, JsonValue], ...]:
+    """The call at a place, in each way in which the model may make it."""
+    told = (said_at(llm, turn, told).called for told in range(ways(llm, turn)))
+    made = (called[position] for called in told if position < len(called))
+    return tuple((tool, parse(text.encode())) for tool, text in dict.fromkeys(made))
 
 
 def _worded(text: str, told: int) -> str:

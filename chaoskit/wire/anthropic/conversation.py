@@ -17,7 +17,7 @@ from chaoskit.wire.anthropic.blocks import (
 )
 from chaoskit.wire.anthropic.errors import Refusal, Refusals, at
 from chaoskit.wire.anthropic.terms import Terms
-from chaoskit.wire.place import Place, began
+from chaoskit.wire.place import Made, Place, began
 
 _ONLY_IN = {"tool_result": "user", "tool_use": "assistant"}
 _ONLY_IN_NEWEST = {"document": "user"}
@@ -30,10 +30,14 @@ def place(body: Mapping[str, Any], goal: str) -> Place:
     found = Place()
     for turn in turns[began(goal, users) :]:
         if turn.role == "assistant":
-            found.answered([block.value.get("id") for block in turn.of("tool_use")])
+            found.answered([*map(_made, turn.of("tool_use"))])
         for block in turn.of("tool_result"):
             found.result(block.value.get("tool_use_id"), result_texts(block))
     return found
+
+
+def _made(block: Block) -> Made:
+    return Made(*map(block.value.get, ("id", "name", "input")))
 
 
 def _spoken(turn: Turn) -> str:

@@ -6,7 +6,7 @@ from typing import Any
 
 from chaoskit.wire.openai.errors import Refusal
 from chaoskit.wire.openai.rules import Refusals
-from chaoskit.wire.place import Place, began
+from chaoskit.wire.place import Made, Place, began
 
 Message = Mapping[str, Any]
 
@@ -36,10 +36,16 @@ def place(messages: Sequence[Message], goal: str) -> Place:
     found = Place()
     for message in messages[began(goal, users) :]:
         if message.get("role") == "assistant":
-            found.answered([call.get("id") for call in calls(message)])
+            found.answered([*map(_made, calls(message))])
         elif message.get("role") == "tool":
             found.result(message.get("tool_call_id"), texts(message))
     return found
+
+
+def _made(call: Mapping[str, Any]) -> Made:
+    called = call.get("function")
+    called = called if isinstance(called, dict) else {}
+    return Made(call.get("id"), called.get("name"), called.get("arguments"))
 
 
 def check_pairing(messages: Sequence[Message]) -> Refusals:

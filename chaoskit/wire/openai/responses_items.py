@@ -16,7 +16,7 @@ from chaoskit.wire.openai.responses_input import (
     RESULT,
 )
 from chaoskit.wire.openai.usage import TOKENS_PER_MESSAGE
-from chaoskit.wire.place import Place, began
+from chaoskit.wire.place import Made, Place, began
 from chaoskit.wire.said import tokens
 
 Item = Mapping[str, Any]
@@ -112,5 +112,9 @@ def place(items: Sequence[Item], goal: str) -> Place:
 
 def _take(found: Place, turn: Sequence[Item]) -> None:
     if turn:
-        calls = [item.get("call_id") for item in turn if is_a(CALL, item)]
+        calls = [_made(item) for item in turn if is_a(CALL, item)]
         found.answered(calls, [item.get("id") for item in turn])
+
+
+def _made(item: Item) -> Made:
+    return Made(item.get("call_id"), item.get("name"), item.get("arguments"))

@@ -7,18 +7,21 @@ later requests may refer to.
 
 import hashlib
 from collections import Counter
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field, replace
 
 from pydantic import JsonValue
 
 from chaoskit.gate import Crossing, Failed, Gate
 from chaoskit.model.address import Operation
+from chaoskit.model.calls import spoken
 from chaoskit.model.history import Asked
 from chaoskit.model.scenario import Scenario
 from chaoskit.model.schedule import Fault
+from chaoskit.wire.json_text import as_text, holds
+from chaoskit.wire.place import Made
 from chaoskit.wire.said import FRESH_LENGTH, Ids, Said, without_fresh_part
-from chaoskit.wire.wobble import said_at, ways
+from chaoskit.wire.wobble import calls_at, said_at, ways
 from chaoskit.world.http import Answer, Reply, Request, Streamed
 from chaoskit.world.llm.dialect import LENGTH, Dialect, Question, Told, Written
 from chaoskit.world.llm.key import without_canary
@@ -85,6 +88,7 @@ class Model:
             carried=tuple(question.place.carried),
             contents=self._news(question.texts),
             task=any(self.scenario.task.goal in text for text in question.texts),
+            rewritten=dict(self._rewritten(question.place.made)),
         )
         if question.refused is not None:
             problem = without_canary(without_fresh_part(str(question.problem)))
@@ -138,12 +142,29 @@ class Model:
         self._results |= news
         return {call: text for call, text in said.items() if (call, text) in news}
 
+    def _rewritten(
+        self, made: Mapping[tuple[int, int], Made]
+    ) -> Iterator[tuple[str, str]]:
+        """The calls that hold not all that the model had said, as they are told now."""
+        for (turn, position), call in made.items():
+            ways = calls_at(self.scenario.llm, turn, position)
+            if not any(
+                call.tool == tool and holds(call.args, own) for tool, own in ways
+            ):
+                yield f"{turn}.{position}", without_canary(_spoken(call))
+
     def _news(self, texts: tuple[str, ...]) -> tuple[str, ...]:
         """The texts that no earlier request of the trial held; never the canary."""
         said = map(without_canary, texts)
         news = tuple(dict.fromkeys(text for text in said if text not in self._known))
         self._known.update(news)
         return news
+
+
+def _spoken(call: Made) -> str:
+    if isinstance(call.args, dict):
+        return spoken(str(call.tool), call.args)
+    return f"{call.tool}({as_text(call.args)})"
 
 
 @dataclass
