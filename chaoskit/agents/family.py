@@ -21,13 +21,13 @@ from chaoskit.agents.life import Endpoint, Exit
 from chaoskit.agents.linux import (
     Process,
     below,
-    bury,
     children,
     ended,
     held,
     is_running,
     look,
     reap,
+    reap_child,
     see_off,
     send,
 )
@@ -158,17 +158,25 @@ class Family:
     async def _end_others(self) -> bool:
         """One round; False once a round finds nobody.
 
-        Processes that keep forking are outrun: each is signalled as it is found, and
-        what they leave behind comes to nobody but us.
+        What a life leaves behind comes to nobody but us. Processes that keep forking
+        are outrun: of our children only those that are new are looked at, and the dead
+        go at once, so that to strike one takes less than to fork one, however many
+        there were.
         """
-        felled: list[Process] = []
-        rest: list[Process] = []
-        for other in self._others():
-            (felled if self._fell(other) else rest).append(other)
-        reaped = [bury(other) for other in rest]
+        known, felled, reaped = {self.pid}, list[Process](), False
+        while new := [pid for pid in children(os.getpid()) if pid not in known]:
+            for pid in reversed(new):
+                is_ours = self._owns(pid)
+                if is_ours and reap_child(pid):
+                    reaped = True
+                    continue
+                known.add(pid)
+                if is_ours and (process := look(pid)):
+                    felled += filter(self._fell, (process, *below(pid)))
+            await asyncio.sleep(0)
         for other in felled:
             await see_off(other)
-        return bool(felled) or any(reaped)
+        return bool(felled) or reaped
 
     def _others(self) -> Iterator[Process]:
         """The newest first: those that flee are at the end of the list of children."""

@@ -188,6 +188,16 @@ def bury(process: Process) -> bool:
     return False
 
 
+def reap_child(pid: int) -> bool:
+    """Whether this child was dead, and is reaped.
+
+    Until then nothing else can have its pid, so that it needs no pidfd.
+    """
+    with suppress(ChildProcessError):
+        return os.waitid(os.P_PID, pid, os.WEXITED | os.WNOHANG) is not None
+    return False
+
+
 def reap(pidfd: int) -> os.waitid_result | None:
     """How a dead child of ours ended; None while it lives."""
     return os.waitid(os.P_PIDFD, pidfd, os.WEXITED | os.WNOHANG)

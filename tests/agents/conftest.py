@@ -23,7 +23,7 @@ import chaoskit
 from chaoskit.agents import Command, Launcher, ProcessLauncher, linux
 from chaoskit.agents.linux import children, ended, look
 
-SECONDS_MAX = 20
+SECONDS_MAX = 60
 _serials = itertools.count()
 
 PRELUDE = """
