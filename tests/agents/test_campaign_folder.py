@@ -18,7 +18,7 @@ import pytest
 
 from chaoskit.agents import CAMPAIGN_VARIABLE, CampaignFolder, TemporaryFolderError
 
-SECONDS_MAX = 20
+SECONDS_MAX = 60
 OWNER = """
 import asyncio, subprocess
 from pathlib import Path

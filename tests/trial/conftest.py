@@ -32,7 +32,7 @@ from chaoskit.trial import Plan, run_trial
 from chaoskit.world import World
 from chaoskit.world.llm import CANARY
 
-SECONDS_MAX = 10
+SECONDS_MAX = 60
 PAY: dict[str, Any] = {"tool": "pay", "args": {"order": "o-1"}}
 SCRIPT = [{"call": [PAY]}, {"say": "Paid."}]
 

@@ -29,7 +29,7 @@ from chaoskit.world.llm import Llm
 from chaoskit.world.marks import Marks
 from chaoskit.world.tools import Tools
 
-SECONDS_MAX = 30
+SECONDS_MAX = 60
 PAY = "tools.pay[o-1]#1"
 PRELUDE = """
 import json, os, signal, subprocess, sys, threading, time, urllib.request

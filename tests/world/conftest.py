@@ -246,7 +246,7 @@ class Got:
 
 def _post(url: str, body: Any, headers: Mapping[str, str]) -> Got:
     at = urlsplit(url)
-    client = http.client.HTTPConnection(at.hostname or "", at.port, timeout=5)
+    client = http.client.HTTPConnection(at.hostname or "", at.port, timeout=30)
     try:
         client.request("POST", at.path, json.dumps(body), dict(headers))
         reply = client.getresponse()

@@ -16,7 +16,7 @@ def listener():
 
 
 def _connect(port):
-    return socket.create_connection(("127.0.0.1", port), timeout=5)
+    return socket.create_connection(("127.0.0.1", port), timeout=30)
 
 
 def test_the_port_is_on_the_loopback_interface_and_stays_the_same(listener):
@@ -110,7 +110,7 @@ async def _connect_as(port, life, whose):
 async def _hear(sock):
     loop = asyncio.get_running_loop()
     await loop.sock_sendall(sock, b"?")
-    return await asyncio.wait_for(loop.sock_recv(sock, 10), 5)
+    return await asyncio.wait_for(loop.sock_recv(sock, 10), 30)
 
 
 async def test_while_one_life_is_open_nobody_is_asked_whose_a_connection_is():

@@ -30,7 +30,7 @@ class Client:
     async def mark(self, name: str) -> bytes:
         loop = asyncio.get_running_loop()
         await loop.sock_sendall(self._line, f"{name}\n".encode())
-        return await asyncio.wait_for(loop.sock_recv(self._line, 1), 5)
+        return await asyncio.wait_for(loop.sock_recv(self._line, 1), 30)
 
     def close(self) -> None:
         self._line.close()

@@ -61,7 +61,7 @@ def test_a_container_is_killed_in_the_middle_of_a_change_of_a_file(
             await launcher.close()
             await files.stop()
 
-    asyncio.run(asyncio.wait_for(play(), 30))
+    asyncio.run(asyncio.wait_for(play(), 60))
     assert [exit_.signal or exit_.code for exit_ in exits] == [9, 0]
     assert (tmp_path / "out").read_text() == "[]\n['new']\n"
     crossed = [e.address for e in record.events if isinstance(e, Crossed)]

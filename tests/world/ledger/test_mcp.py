@@ -68,7 +68,7 @@ def at_server(serve, make_gate, scenario):
 @asynccontextmanager
 async def official(url, era):
     """The official client, without the TLS context that takes its time."""
-    async with httpx2.AsyncClient(verify=False, timeout=5) as http:
+    async with httpx2.AsyncClient(verify=False, timeout=30) as http:
         transport = streamable_http_client(url, http_client=http)
         async with Client(transport, mode=era) as client:
             yield client
@@ -280,7 +280,7 @@ async def test_what_a_real_server_refuses_is_refused(
     content = said if isinstance(said, bytes) else json.dumps(said)
     async with (
         at_server() as (gate, url),
-        httpx2.AsyncClient(verify=False, timeout=5) as web,
+        httpx2.AsyncClient(verify=False, timeout=30) as web,
     ):
         reply = await web.post(url, content=content, headers={**PLAIN, **headers})
         body = reply.json()
@@ -366,7 +366,7 @@ def _requests(recorded):
 def _replayed(url, request, *, by_bytes):
     """The status and the body that a recorded request is answered with."""
     at = urlsplit(url)
-    with socket.create_connection((at.hostname, at.port), timeout=5) as client:
+    with socket.create_connection((at.hostname, at.port), timeout=30) as client:
         for part in [request[i : i + 1] for i in range(len(request))] or [request]:
             client.sendall(part if by_bytes else request)
             if not by_bytes:

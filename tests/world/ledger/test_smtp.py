@@ -65,7 +65,7 @@ def mail(to=ANN, subject="Booked", body="Your seat is 12A.", key="<k1@agent>"):
 
 
 def _send(port, *messages, to=None, **more):
-    with smtplib.SMTP("127.0.0.1", port, timeout=5) as client:
+    with smtplib.SMTP("127.0.0.1", port, timeout=30) as client:
         for message in messages:
             client.send_message(message, to_addrs=to, **more)
 

@@ -22,7 +22,7 @@ SCRIPT = [
 
 def _send(port, to=ANN):
     """One mail: the code and the text that end it."""
-    client = smtplib.SMTP("127.0.0.1", port, timeout=5)
+    client = smtplib.SMTP("127.0.0.1", port, timeout=30)
     try:
         client.ehlo()
         client.mail("agent@example.org")
@@ -45,7 +45,7 @@ def _raw(port):
     """What the end of a message is answered, until the connection is reset or ends."""
     lines = ["EHLO me", "MAIL FROM:<a@b>", f"RCPT TO:<{ANN}>", "DATA", f"{MAIL}."]
     got = b""
-    with socket.create_connection(("127.0.0.1", port), timeout=5) as client:
+    with socket.create_connection(("127.0.0.1", port), timeout=30) as client:
         client.sendall("\r\n".join([*lines, ""]).encode())
         try:
             while data := client.recv(4096):

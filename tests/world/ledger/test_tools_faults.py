@@ -118,7 +118,7 @@ def _read_all(url):
     at, body = urlsplit(url), b'{"order":"o-1"}'
     head = f"POST {at.path}/pay HTTP/1.1\r\nHost: x\r\nContent-Length: {len(body)}\r\n"
     got = b""
-    with socket.create_connection((at.hostname, at.port), timeout=5) as client:
+    with socket.create_connection((at.hostname, at.port), timeout=30) as client:
         client.sendall(f"{head}\r\n".encode() + body)
         try:
             while data := client.recv(4096):

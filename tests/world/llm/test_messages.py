@@ -106,7 +106,7 @@ def _converse_in_threads(env):
         base_url=env["ANTHROPIC_BASE_URL"],
         api_key=env["ANTHROPIC_API_KEY"],
         max_retries=0,
-        timeout=5,
+        timeout=30,
         http_client=plain,
     ) as client:
         for turn in range(5):

@@ -48,7 +48,7 @@ def _read(connection):
 
 def _replayed(url, sent, *, by_bytes):
     at = urlsplit(url)
-    with socket.create_connection((at.hostname, at.port), timeout=5) as client:
+    with socket.create_connection((at.hostname, at.port), timeout=30) as client:
         client.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
         size = 1 if by_bytes else len(sent)
         for begin in range(0, len(sent), size):

@@ -195,7 +195,7 @@ def test_the_sync_client_reads_the_same(make_gate, make_scenario, serve):
             base_url=env["OPENAI_BASE_URL"],
             api_key=env["OPENAI_API_KEY"],
             max_retries=0,
-            timeout=5,
+            timeout=30,
             http_client=plain,
         )
         asked = client.chat.completions.stream(model="m", messages=[USER])

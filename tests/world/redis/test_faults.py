@@ -68,7 +68,7 @@ async def _reset_after(bench, sent):
 def _until_the_reset(port, sent):
     """What a bare socket gets: asyncio's streams lose the last of it at a reset."""
     got = bytearray()
-    with socket.create_connection(("127.0.0.1", port), timeout=5) as bare:
+    with socket.create_connection(("127.0.0.1", port), timeout=30) as bare:
         bare.sendall(sent)
         try:
             while data := bare.recv(65536):
@@ -269,7 +269,7 @@ async def test_a_restart_takes_every_connection_and_every_script(trial):
         sha = await redis.script_load("return 1")
         listener = bench.connect().pubsub()
         await listener.subscribe("c")
-        await listener.get_message(timeout=5)
+        await listener.get_message(timeout=30)
         blocked = asyncio.create_task(queue.blpop(["l"], timeout=0))
         direct = bench.direct()
         while not (await direct.info("clients"))["blocked_clients"]:
@@ -280,7 +280,7 @@ async def test_a_restart_takes_every_connection_and_every_script(trial):
         with pytest.raises(exceptions.ConnectionError):
             await blocked
         with pytest.raises(exceptions.ConnectionError):
-            await listener.get_message(timeout=5)
+            await listener.get_message(timeout=30)
         assert await redis.script_exists(sha) == [False]
         assert (await bench.service.snapshot()).scripts == frozenset()
         assert await queue.get("k") == "v"
@@ -389,7 +389,7 @@ async def test_expire_is_the_servers_own(trial):
         redis, listener = bench.connect(), bench.connect().pubsub()
         await redis.config_set("notify-keyspace-events", "KEx")
         await listener.psubscribe("__key*__:*")
-        await listener.get_message(timeout=5)
+        await listener.get_message(timeout=30)
         await redis.set("run-7f3a:lock", "v")
         async with bench.connect().pipeline() as pipe:
             await pipe.watch("run-7f3a:lock")
@@ -398,7 +398,7 @@ async def test_expire_is_the_servers_own(trial):
             pipe.get("k")
             with pytest.raises(exceptions.WatchError):
                 await pipe.execute()
-        said = [(await listener.get_message(timeout=5))["channel"] for _ in range(2)]
+        said = [(await listener.get_message(timeout=30))["channel"] for _ in range(2)]
         assert said == ["__keyspace@0__:run-7f3a:lock", "__keyevent@0__:expired"]
         assert await redis.keys("*") == ["k"]
 

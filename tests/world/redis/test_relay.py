@@ -187,16 +187,16 @@ async def test_published_messages_arrive(on_redis: Make, protocol: int) -> None:
         await listener.subscribe("a", "b")
         await listener.psubscribe("c*")
         for _ in range(3):
-            await listener.get_message(timeout=5)
+            await listener.get_message(timeout=30)
         for channel in ("a", "cc", "none", "b"):
             await redis.publish(channel, f"to {channel}")
-        got = [await listener.get_message(timeout=5) for _ in range(3)]
+        got = [await listener.get_message(timeout=30) for _ in range(3)]
         assert [m["data"] for m in got] == ["to a", "to cc", "to b"]
         await listener.unsubscribe()
         for _ in range(2):
-            assert (await listener.get_message(timeout=5))["type"] == "unsubscribe"
+            assert (await listener.get_message(timeout=30))["type"] == "unsubscribe"
         await redis.publish("cd", "still there")
-        assert (await listener.get_message(timeout=5))["data"] == "still there"
+        assert (await listener.get_message(timeout=30))["data"] == "still there"
         await listener.aclose()
         assert b.done() == []
 

@@ -118,7 +118,7 @@ async def published(redis: Any, connect: Make) -> list[Any]:
     listener, seen = connect().pubsub(), []
 
     async def heard(count: int) -> list[Any]:
-        return [await listener.get_message(timeout=5) for _ in range(count)]
+        return [await listener.get_message(timeout=30) for _ in range(count)]
 
     await listener.subscribe("a", "b")
     await listener.psubscribe("c*")
