@@ -179,13 +179,17 @@ class Family:
         return bool(felled) or reaped
 
     def _others(self) -> Iterator[Process]:
-        """The newest first: those that flee are at the end of the list of children."""
+        """The newest first: those that flee are at the end of the list of children.
+
+        The dead among our children go at once, lest a life that is long makes us slow.
+        """
         for child in reversed(children(os.getpid())):
             if child == self.pid and not self._root_exit.done():
                 yield from below(child)
-            elif self._owns(child) and (process := look(child)):
-                yield process
-                yield from () if process.zombie else below(child)
+            elif self._owns(child) and not reap_child(child):
+                if process := look(child):
+                    yield process
+                yield from below(child)
 
     def _owns(self, pid: int) -> bool:
         if pid == self.pid:  # another's, which got the number of a root that is reaped

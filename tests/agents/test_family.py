@@ -1,12 +1,13 @@
 """All of a life ends with it: daemons, children that resist, ones that keep forking."""
 
+import asyncio
 import os
 import signal
 from typing import Any
 
 import pytest
 
-from chaoskit.agents.linux import children
+from chaoskit.agents.linux import children, look
 
 GRANDCHILDREN = """
 if not os.fork():
@@ -136,6 +137,25 @@ async def test_processes_that_keep_forking_into_new_sessions_are_outrun(
         for _ in range(12):
             await stage.hear()
         assert (await life.kill()).signal == signal.SIGKILL
+
+
+async def test_the_dead_that_a_life_leaves_to_us_do_not_add_up(stage: Any) -> None:
+    """Or to look at its processes would take longer with each daemon that it had."""
+    code = """
+    for _ in range(20):
+        if daemonize():
+            os._exit(0)
+    tell()
+    stay()
+    """
+    async with stage.processes() as launcher:
+        life = await launcher.start(stage.agent(code))
+        await stage.hear()
+        while len(life.pids()) > 1:  # noqa: ASYNC110
+            await asyncio.sleep(0)
+        left = [each for pid in children(os.getpid()) if (each := look(pid))]
+        assert not [each for each in left if each.zombie]
+        assert (await life.kill()).orphans == 0
 
 
 async def test_a_child_that_had_ended_before_is_no_orphan(stage: Any) -> None:
