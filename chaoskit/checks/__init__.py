@@ -20,6 +20,7 @@ from chaoskit.checks import (
     store,
     takeover,
     transcript,
+    waits,
 )
 from chaoskit.checks.case import NOTHING, Case, Golden
 from chaoskit.checks.causes import linked
@@ -119,7 +120,8 @@ def _proves_nothing(case: Case) -> Iterator[str]:
 
 def _not_judged(case: Case) -> Iterator[str]:
     """What was left out, and why."""
-    yield from filter(None, [takeover.blocked(case.trial)])
+    late = waits.unjudged(case.trial, case.scenario)
+    yield from filter(None, [takeover.blocked(case.trial), late])
     if case.trial.schedule.faults:
         return
     unseen = store.unseen(case.trial, case.manifest)

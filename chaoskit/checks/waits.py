@@ -1,24 +1,26 @@
 """`progress/waits-its-time`: a durable wait ends neither early nor begun anew.
 
 Its time counts from when it was first asked for. This is the one judgement that rests
-on times, so it is made where a slow machine cannot turn it, and not at all where a
-fault made the agent's clock jump. A timer that its store forgot has to be set anew.
+on times, so it is made where a slow machine cannot turn it, and not at all where the
+agent's clock leapt. A timer that its store forgot has to be set anew.
 """
 
 from collections.abc import Iterator
 
 from chaoskit.checks.losses import Losses
 from chaoskit.checks.script import asked_turns
-from chaoskit.model.faults import FaultKind
-from chaoskit.model.history import Asked, FaultFired, LifeEnded, LifeStarted
+from chaoskit.model.history import Asked, ClockLeapt, LifeEnded, LifeStarted
 from chaoskit.model.scenario import Scenario, WaitTurn
-from chaoskit.model.schedule import Fault
 from chaoskit.model.trial import Trial
 from chaoskit.model.verdict import Finding
 from chaoskit.model.waiting import open_turns
 
 # Between two clocks of one machine, one of which may be slewed meanwhile.
 _EARLY_SECONDS_MAX = 0.02
+_LEAPT = (
+    "the machine's clock was set, or the machine stood still, while a trial ran: how "
+    "long waits took was not judged there"
+)
 # An agent may keep its times in whole seconds, rounded up.
 _LATE_SECONDS_MAX = 1.0
 
@@ -27,15 +29,15 @@ def waits(trial: Trial, scenario: Scenario, losses: Losses) -> Iterator[Finding]
     """Judge every wait of one trial."""
     script = scenario.llm.script
     due = {n: t.wait for n, t in enumerate(script) if isinstance(t, WaitTurn)}
-    if due and not _clock_jumped(trial):
+    if due and not trial.clock_leapt:
         yield from _early(trial, due)
         yield from _begun_anew(trial, scenario, losses, due)
 
 
-def _clock_jumped(trial: Trial) -> bool:
-    """The agent may keep its times by a clock that is not ours any more."""
-    fired = (Fault.parse(event.fault) for event in trial.of(FaultFired))
-    return any(fault.kind is FaultKind.SKEW for fault in fired)
+def unjudged(trial: Trial, scenario: Scenario) -> str:
+    """Why the waits of a trial were not judged though no fault asked for it."""
+    has_waits = any(isinstance(turn, WaitTurn) for turn in scenario.llm.script)
+    return _LEAPT if has_waits and any(trial.of(ClockLeapt)) else ""
 
 
 def _early(trial: Trial, due: dict[int, float]) -> Iterator[Finding]:

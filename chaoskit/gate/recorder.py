@@ -7,7 +7,9 @@ from typing import Protocol
 from pydantic_core import PydanticSerializationError
 
 from chaoskit.gate.blots import BLOT, Blots
+from chaoskit.gate.drift import Drift
 from chaoskit.model.history import (
+    ClockLeapt,
     Crossed,
     Delivered,
     Event,
@@ -29,6 +31,7 @@ class Sink(Protocol):
 class Recorder:
     """The one writer of a trial's history: numbers, times and writes each event.
 
+    Where the machine's clock leapt before an event, a `ClockLeapt` comes before it.
     What ``blots`` names is never written; a call that held the canary has a `Leaked`
     after it, the first time that one of its tool does.
 
@@ -40,9 +43,11 @@ class Recorder:
     blots: Blots | None = None
     events: list[Event] = field(default_factory=list)
     began: float = field(default_factory=time.monotonic)
+    drift: Drift = field(default_factory=Drift)
 
     def __call__(self, event: Event) -> Event:
         """Place the event at the end of the history."""
+        self._watch_the_clock()
         stamp = {"seq": len(self.events), "t": self.seconds()}
         return self._write(event.model_copy(update=stamp))
 
@@ -50,6 +55,7 @@ class Recorder:
         self, life: int, address: str, pieces: int | None = None, *, late: bool = False
     ) -> None:
         """Place a `Crossed`, made with its number and time: a copy costs more."""
+        self._watch_the_clock()
         seq, t = len(self.events), self.seconds()
         self._write(Crossed.of(seq, t, life, address, pieces, late=late))
 
@@ -61,6 +67,12 @@ class Recorder:
         """Tell a place at which the canary was found, once."""
         if not any(isinstance(e, Leaked) and e.where == where for e in self.events):
             self(Leaked(life=life, where=where))
+
+    def _watch_the_clock(self) -> None:
+        if leap := self.drift.leap():
+            told = ClockLeapt(life=-1, seconds=round(leap, 3))
+            stamp = {"seq": len(self.events), "t": self.seconds()}
+            self._write(told.model_copy(update=stamp))
 
     def _write(self, placed: Event) -> Event:
         try:

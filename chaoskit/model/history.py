@@ -275,6 +275,17 @@ class Leaked(_Event):
     where: str
 
 
+class ClockLeapt(_Event):
+    """The machine's time of day leapt by ``seconds``: set, or it had stood still.
+
+    From there an agent's timers and leases end when nobody could have told. ``life`` is
+    -1, as it is nobody's doing.
+    """
+
+    kind: Literal["clock.leapt"] = "clock.leapt"
+    seconds: float
+
+
 class RunEnded(_Event):
     """How the run ended for good; ``reason`` says it in words."""
 
@@ -298,6 +309,7 @@ EVENTS = (
     Wreck,
     Inspected,
     Leaked,
+    ClockLeapt,
     RunEnded,
 )
 """Every class of event, in the order in which a life meets them."""
@@ -316,6 +328,7 @@ Event = Annotated[
     | Wreck
     | Inspected
     | Leaked
+    | ClockLeapt
     | RunEnded,
     Field(discriminator="kind"),
 ]

@@ -7,7 +7,9 @@ from math import inf
 from typing import TypeVar
 
 from chaoskit.model.address import Address
+from chaoskit.model.faults import FaultKind
 from chaoskit.model.history import (
+    ClockLeapt,
     Crossed,
     FaultFired,
     History,
@@ -65,6 +67,13 @@ class Trial:
     def is_fleet(self) -> bool:
         """Whether the agent is long-lived, so that several lives run side by side."""
         return bool(self.processes)
+
+    @cached_property
+    def clock_leapt(self) -> bool:
+        """Whether agents may have kept their times by a clock that is not ours."""
+        fired = (Fault.parse(event.fault) for event in self.of(FaultFired))
+        is_skewed = any(fault.kind is FaultKind.SKEW for fault in fired)
+        return is_skewed or any(self.of(ClockLeapt))
 
     def spoken(self, life: int) -> str:
         """A life in words: `life 3 (worker.2)`, where it has a name."""

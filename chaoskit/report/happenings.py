@@ -4,6 +4,7 @@ from dataclasses import dataclass
 
 from chaoskit.model.errors import quoted
 from chaoskit.model.history import (
+    ClockLeapt,
     Event,
     Inspected,
     Leaked,
@@ -63,6 +64,8 @@ def happened(event: Event, *, is_marked: bool = False) -> Row | None:
             return _row(event, "other", "inspect", _inspected(event))
         case Leaked():
             return _row(event, "other", f"the canary key is in {event.where}")
+        case ClockLeapt():
+            return _row(event, "other", f"the clock leapt by {event.seconds:g} s")
         case Logged() if is_marked:
             entry = quoted(event.entry)[:LOG_SHOWN_MAX]
             return _row(event, "other", f"logs on {event.stream}", entry)

@@ -27,7 +27,9 @@ HOLDS_JSON = {"args", "entry"}
 def test_each_kind_of_event_comes_back_as_itself(kind):
     holds_json = HOLDS_JSON & set(kind.model_fields)
     given_json = {name: st.just({"a": [1, None]}) for name in holds_json}
-    finite = {"t": st.floats(0, 1e6)}
+    finite = {
+        n: st.floats(-1e6, 1e6) for n in {"t", "seconds"} & set(kind.model_fields)
+    }
 
     @given(st.builds(kind, **given_json, **finite))
     def comes_back(event):

@@ -9,6 +9,7 @@ from chaoskit.checks.progress import check
 from chaoskit.checks.waits import waits
 from chaoskit.model.address import Edge
 from chaoskit.model.faults import FaultKind
+from chaoskit.model.history import ClockLeapt
 from chaoskit.model.schedule import Fault, Schedule
 from chaoskit.model.verdict import Verdict
 
@@ -544,3 +545,24 @@ def test_after_done_it_may_write_to_its_own_store(told, judged):
 
 def test_a_history_that_stops_in_the_life_after_done_is_no_crash(told, judged):
     assert requirements(judged(again(told()))) == ["progress/ends"]
+
+
+def test_no_wait_is_judged_where_the_machine_s_clock_leapt(
+    told, make_scenario, make_manifest
+):
+    """It says so: nobody is to take the trial for one that was in time."""
+    scenario = make_scenario(*WAIT, tools={"pay": "keyed"})
+
+    def judgement(*leaps):
+        story = told().ask(0)
+        for leap in leaps:
+            story.add(leap)
+        story = story.ask(1, "0.0").call("pay", "k", **PAY).ask(2, "0.0", "1.0").done()
+        found = judge(story.trial(), scenario, make_manifest())
+        waits = [e for e in found.findings if "waits" in e.requirement]
+        return len(waits), [note for note in found.notes if "clock" in note]
+
+    assert judgement() == (1, [])
+    (note,) = judgement(ClockLeapt(life=-1, seconds=2.0))[1]
+    assert "how long waits took was not judged" in note
+    assert judgement(ClockLeapt(life=-1, seconds=2.0)) == (0, [note])

@@ -8,6 +8,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from chaoskit.model.history import ClockLeapt, StatusSeen
 from chaoskit.model.report import Crossings, Report, Shown
 from chaoskit.model.schedule import Schedule
 from chaoskit.model.verdict import Finding, Severity
@@ -165,6 +166,15 @@ def test_lives_at_the_same_time_stand_beside_each_other(told):
 
 def test_lives_after_one_another_stand_below_each_other(twice):
     assert len({bar.x for bar in Drawing(rows(twice.history, ())).bars}) == 1
+
+
+def test_a_leap_of_the_clock_is_drawn_between_what_it_parts(told):
+    story = told().ask(0).add(ClockLeapt(life=-1, seconds=-2.5)).ask(1).done()
+    drawn = rows(story.trial().history, ())
+    assert [r.text for r in drawn if "clock" in r.text] == ["the clock leapt by -2.5 s"]
+    bars = Drawing(rows(tuple(story.events), ())).bars
+    seen = told().ask(0).add(StatusSeen(life=-1, status="running")).ask(1).done()
+    assert len(bars) == len(Drawing(rows(tuple(seen.events), ())).bars)
 
 
 def test_log_lines_are_drawn_where_a_finding_rests_on_them(told):

@@ -12,6 +12,7 @@ from chaoskit.model.address import Edge
 from chaoskit.model.faults import FaultKind
 from chaoskit.model.history import (
     EVENTS,
+    ClockLeapt,
     Leaked,
     RunEnded,
     StatusSeen,
@@ -125,6 +126,7 @@ STEPS = st.one_of(
         st.sampled_from(["", "", "it said nothing"]),
     ),
     st.tuples(st.just("leaked"), st.sampled_from(PLACES)),
+    st.tuples(st.just("leapt"), st.sampled_from([-3600.0, 0.5])),
     st.tuples(st.just("end"), ENDINGS, st.sampled_from(CAUSES)),
     st.tuples(st.just("over"), OUTCOMES),
     st.tuples(st.just("ended"), OUTCOMES, FACTS),
@@ -164,6 +166,8 @@ def tell(story, step):
         case ("inspected", when, number, status, transcript, problem):
             more = {"status": status, "transcript": transcript, "problem": problem}
             story.inspected(when, number, **more)
+        case ("leapt", seconds):
+            story.add(ClockLeapt(life=-1, seconds=seconds))
         case ("leaked", where):
             story.add(Leaked(life=life, where=where))
         case ("ended", outcome, answer):
@@ -270,6 +274,7 @@ STEP_OF = {
     "status.seen": ("status", None),
     "inspected": ("inspected", "end", None, None, None, ""),
     "leaked": ("leaked", PLACES[0]),
+    "clock.leapt": ("leapt", 0.5),
     "run.ended": ("ended", "done", None),
 }
 
