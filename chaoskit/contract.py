@@ -259,7 +259,8 @@ shows nothing of a fault-free run: inconclusive, never a pass. A fault that foun
 nothing to do (an `expire` of a key that is not there) is `idle` and counts as not
 hit. Where `sweep` or `sample` has laid a fault at a model or a tool, it runs a schedule
 up to {tries} times, until all of it has struck: which calls are on their way when a
-life dies is a race of the agent's own."""
+life dies is a race of the agent's own. So is whether a life of several threads ends by
+itself before the kill comes that one of its messages was to die of."""
 
 
 _LEFT = """\

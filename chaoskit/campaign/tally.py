@@ -2,7 +2,7 @@
 
 import statistics
 from collections import Counter
-from collections.abc import Collection, Iterator
+from collections.abc import Collection
 from dataclasses import dataclass, field, replace
 
 from chaoskit import __version__
@@ -16,11 +16,11 @@ from chaoskit.explore.treadmill import Treadmill
 from chaoskit.loading import Loaded
 from chaoskit.model.address import Address, Operation
 from chaoskit.model.faults import FaultKind
-from chaoskit.model.history import FaultFired, LifeEnded, Wreck
+from chaoskit.model.history import FaultFired, Wreck
 from chaoskit.model.report import Crossings, Repaid, Report, Shown
 from chaoskit.model.scenario import PromiseId, Scenario
-from chaoskit.model.schedule import Fault, Schedule
-from chaoskit.model.trial import SIGKILL, Trial
+from chaoskit.model.schedule import Schedule
+from chaoskit.model.trial import Trial
 from chaoskit.model.verdict import Finding, Severity
 
 Cause = tuple[str, str]
@@ -96,13 +96,13 @@ class Tally:
         """Take in a trial and what the checks say of it."""
         for finding in judgement.findings:
             self._add_finding(trial, finding)
-        left = judgement.doubts
+        left = doubts = doubts_left(trial, judgement)
         if self.tries_again:
             self.struck_whole |= made_good([trial])
             left = doubts_left(trial, judgement, frozenset([trial.schedule]))
-        missed = (doubt for doubt in judgement.doubts if doubt not in left)
+        missed = (doubt for doubt in doubts if doubt not in left)
         self._missed[trial.schedule] = tuple(missed)
-        for reason in (*left, *_unreal_kills(trial)):
+        for reason in left:
             self.doubt(reason)
         for remark in judgement.notes:
             self.note(remark)
@@ -222,17 +222,3 @@ class Tally:
 def _judged(scenario: Scenario) -> tuple[str, ...]:
     promises = scenario.promises or tuple(PromiseId)
     return tuple(r for r in REQUIREMENTS if r.partition("/")[0] in promises)
-
-
-def _unreal_kills(trial: Trial) -> Iterator[str]:
-    """Kills whose life did not die of the signal, in words."""
-    fired = ((e.life, Fault.parse(e.fault)) for e in trial.of(FaultFired))
-    killed = {life for life, fault in fired if fault.ends_its_life}
-    for end in trial.of(LifeEnded):
-        by_fault = end.cause == "fault" and end.life in killed
-        if by_fault and end.signal != SIGKILL:
-            how = f"signal {end.signal}" if end.code is None else f"code {end.code}"
-            yield (
-                f"{trial.spoken(end.life)} of trial {trial.name} was to be killed and "
-                f"ended with {how} before that came"
-            )
