@@ -32,7 +32,7 @@ class Beats:
     def excused(self, trial: Trial) -> frozenset[Fault]:
         """The faults that did not fire for that reason; trials come in their order."""
         faults = trial.schedule.faults
-        if faults and faults[-1] not in trial.unfired and self._may_be(faults[-1]):
+        if faults and self._may_be(faults[-1]):  # what never came, came after all else
             self._moments.setdefault(faults, _moment(trial, faults[-1]))
         missing = {fault for fault in trial.unfired if self._may_be(fault)}
         beats = [*missing, *self._moved(trial)]

@@ -57,3 +57,16 @@ def test_what_is_no_beat_gives_no_excuse(struck):
 def test_a_beat_that_did_not_come_is_excused(beats, struck):
     assert beats.excused(struck(work=1, missing=NEXT_BEAT)) == {NEXT_BEAT}
     assert beats.late == {BEAT}
+
+
+def test_what_was_to_come_after_a_beat_that_never_came_need_not_come(beats, told):
+    """A walk goes on from such a run; where the beat comes after all, all is new."""
+    beat = Fault.parse("kill@0:redis.set[alive]#2:after")
+    behind = Fault.parse("kill@0:redis.set[work]#1:before")
+    story = told().cross("redis", "set", "alive").cross("redis", "set", "work").done()
+    story.faults, story.unfired = [beat], (beat,)
+    assert beats.excused(story.trial()) == {beat}
+    again = told().cross("redis", "set", "alive").cross("redis", "set", "alive")
+    again.killed().resume().done()
+    again.faults, again.unfired = [beat, behind], (behind,)
+    assert beats.excused(again.trial()) == {behind}
