@@ -27,7 +27,7 @@ TRYING = (Strategy.SWEEP, Strategy.SAMPLE)
 def is_a_race(trial: Trial) -> bool:
     """Whether what a trial has missed may be there in the next one."""
     missed = {fault.at.operation.service for fault in trial.unfired}
-    return not missed & set(STORES) and bool(missed or [*too_late(trial)])
+    return not missed & set(STORES) and (bool(missed) or any(too_late(trial)))
 
 
 def too_late(trial: Trial) -> Iterator[str]:

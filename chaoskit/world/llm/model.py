@@ -147,10 +147,8 @@ class Model:
     ) -> Iterator[tuple[str, str]]:
         """The calls that hold not all that the model had said, as they are told now."""
         for (turn, position), call in made.items():
-            ways = calls_at(self.scenario.llm, turn, position)
-            if not any(
-                call.tool == tool and holds(call.args, own) for tool, own in ways
-            ):
+            own = calls_at(self.scenario.llm, turn, position)
+            if not any(call.tool == tool and holds(call.args, a) for tool, a in own):
                 yield f"{turn}.{position}", without_canary(_spoken(call))
 
     def _news(self, texts: tuple[str, ...]) -> tuple[str, ...]:
