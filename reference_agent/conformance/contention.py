@@ -14,7 +14,7 @@ from reference_agent.conformance.bench import (
     loaded,
     start_thread,
 )
-from reference_agent.conformance.nursery import Child, Nursery
+from reference_agent.conformance.nursery import Child, Nursery, first_to_speak
 from reference_agent.stores.base import Store
 
 WORKERS = [f"worker {number}" for number in range(4)]
@@ -119,4 +119,9 @@ def _dismiss(workers: dict[str, Child]) -> None:
 
 
 def _heard(workers: dict[str, Child]) -> dict[str, Any]:
-    return {who: child.hear() for who, child in workers.items()}
+    """What each says next; of one that fails before others, who wait for it."""
+    said: dict[str, Any] = {}
+    while silent := {c: who for who, c in workers.items() if who not in said}:
+        for child in first_to_speak(list(silent)):
+            said[silent[child]] = child.hear()
+    return said

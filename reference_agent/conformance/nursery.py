@@ -12,10 +12,10 @@ import socket
 import subprocess
 import sys
 import traceback
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
-from multiprocessing.connection import Connection
+from multiprocessing.connection import Connection, wait
 from typing import Any, Self
 
 PATIENCE = 60.0
@@ -50,8 +50,7 @@ class Child:
 
     def hear(self, patience: float = PATIENCE) -> Any:
         """What it says next. Raises Ended; AssertionError if the deed failed."""
-        if not self._channel.poll(patience):
-            raise AssertionError(f"a worker said nothing for {patience} seconds")
+        first_to_speak([self], patience)
         try:
             said = self._channel.recv()
         except (EOFError, OSError) as error:
@@ -59,6 +58,10 @@ class Child:
         if isinstance(said, _Trouble):
             raise AssertionError(f"a worker failed:\n{said.text}")
         return said
+
+    def fileno(self) -> int:
+        """Of its channel, for who waits for several."""
+        return self._channel.fileno()
 
     def rest(self) -> list[Any]:
         """All that it says until it ends."""
@@ -73,6 +76,16 @@ class Child:
         """End it at once; what it had said and nobody had heard."""
         os.kill(self._pid, signal.SIGKILL)
         return self.rest()
+
+
+def first_to_speak(
+    children: Sequence[Child], patience: float = PATIENCE
+) -> Sequence[Child]:
+    """Those who have something to say, once it is at least one."""
+    speak = wait([child.fileno() for child in children], patience)
+    if not speak:
+        raise AssertionError(f"a worker said nothing for {patience} seconds")
+    return [child for child in children if child.fileno() in speak]
 
 
 class Nursery:

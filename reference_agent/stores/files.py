@@ -19,8 +19,8 @@ What may happen, and why it does no harm:
 - **Loss of power**: a name is durable once its folder was synced, and so is a rename.
   Both folders are synced when a run is created, and when a log is first opened; a file
   gets its name only when its content is durable.
-- **A log that grew long** is moved: its last event says so, and the next log is made
-  before older ones are removed. If its mover dies, whoever comes next does it.
+- **A log that grew long** is moved by its holder: its last event says so, and the next
+  log is made before older ones are removed. If its mover dies, the next comer does it.
 
 A disk that says it has synced and has not may lose what it likes. The clock is this
 machine's: all who use the folder are processes of one machine.
@@ -124,7 +124,7 @@ class FileStore:
             fields = {"wake_at": wake, "until": until, "takes": 0}
             if not log.append(fields, difference(log.run.document, document)):
                 raise Fenced(f"run {run_id} was taken over before it was saved")
-            if log.is_long(self._snapshot_every) and log.append({"moved": True}):
+            if self._should_move(log, token) and log.append({"moved": True}):
                 run_folder.move(log)
                 self._drop(run_id)
             if keep:  # a holder who was overtaken meanwhile must not act on it
@@ -191,6 +191,10 @@ class FileStore:
         if log is None or log.run.token != token:
             raise Fenced(f"run {run_id} was taken over")
         return log
+
+    def _should_move(self, log: EventLog, token: int) -> bool:
+        # Whoever took the run since may be in a save, which a move would fence off.
+        return log.run.token == token and log.is_long(self._snapshot_every)
 
     @contextmanager
     def _using(self, run_id: str) -> Iterator[None]:

@@ -211,6 +211,15 @@ class ChecksBeforeItLocks(SimpleStore):
         return super().take(run_id, owner, seconds, over=self.load(run_id).owner)
 
 
+class FencesItsHolder(SimpleStore):
+    """Every other one is told that it was taken over, and nobody gets the run."""
+
+    def save(self, run_id: str, token: int, *args: Any, **options: Any) -> None:
+        if token % 2:
+            raise Fenced(f"{token} was taken over by nobody")
+        super().save(run_id, token, *args, **options)
+
+
 class CreatesTwice(SimpleStore):
     """The second creator wins, too."""
 

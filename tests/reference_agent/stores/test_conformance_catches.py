@@ -15,6 +15,7 @@ CAUGHT_BY = {
     "SavesInTwoSteps": "test_killed_at_any_call_it_is_whole_or_not_at_all[finish]",
     "TheLastOneWins": "test_a_stale_token_changes_nothing",
     "ChecksBeforeItLocks": "test_each_run_is_taken_by_one[processes]",
+    "FencesItsHolder": "test_no_line_is_lost_in_turn[processes]",
     "CreatesTwice": "test_a_run_is_created_once",
     "TokensRestart": "test_tokens_rise",
     "TokensAreSeconds": "test_tokens_rise",
@@ -112,3 +113,9 @@ def test_a_broken_store_is_caught(examine, store):
     """By the one test that is for its bug, and by a failure, not by an error."""
     outcome = examine(store, CAUGHT_BY[store], patience=3.0)
     outcome.assert_outcomes(failed=1)
+
+
+def test_a_worker_that_fails_is_told_before_those_that_wait_for_it(examine):
+    """Silence says nothing of why, and takes a minute to be noticed."""
+    outcome = examine("FencesItsHolder", CAUGHT_BY["FencesItsHolder"])
+    outcome.stdout.fnmatch_lines(["*Fenced: * was taken over by nobody"])

@@ -232,6 +232,26 @@ def test_a_holder_overtaken_right_after_its_save_is_told(
         holder.save("r", token, document(4))
 
 
+def test_a_log_is_not_moved_under_who_took_the_run_meanwhile(
+    folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """He may be in his save, and the run would be his for the rest of his lease."""
+    holder, taker = FileStore(folder, snapshot_every=1), FileStore(folder)
+    token, real = taken(holder, "b", over="a").token, os.fsync
+    got: list[Held] = []
+
+    def fsync(file: int) -> None:
+        real(file)
+        monkeypatch.undo()
+        got.append(taken(taker, "c"))
+
+    monkeypatch.setattr(os, "fsync", fsync)
+    holder.save("r", token, document(4), keep=False)
+    assert got[0].document == document(4)
+    taker.save("r", got[0].token, document(5))
+    assert loaded(folder).document == document(5)
+
+
 def test_a_save_that_comes_before_the_takeover_is_taken_over(
     folder: Path, before_next_write: Callable[[Any], None]
 ) -> None:
