@@ -25,7 +25,7 @@ def kept(chaoskit, request):
         if request.config.getoption("--full"):
             words = (*words, "--trials", "2000")
         elif agent in SLOW:
-            words = (*words, "--strategy", "sample", "--trials", "60")
+            words = (*words, "--strategy", "sample", "--trials", "30")
         return chaoskit(
             "run", ROOT / "scenarios" / "kept.yaml", "--agent", str(path), *words
         )

@@ -1,6 +1,7 @@
 """A life that ends leaves in Redis what had passed, and nothing else, ever."""
 
 import asyncio
+import time
 from collections.abc import Callable
 from typing import Any
 
@@ -218,11 +219,12 @@ async def test_close_waits_for_the_server_itself(on_redis: Make) -> None:
         raw, other = await b.raw(), await link(b.service.server)
         raw.send(b"PING\r\n")
         assert await raw.reader.readexactly(7) == b"+PONG\r\n"
-        script = asyncio.create_task(other.ask(("EVAL", BUSY, 0)))
+        script = asyncio.create_task(other.ask(("EVAL", BUSY, 0), ("TIME",)))
         await asyncio.sleep(0)
         await b.over()
-        done, _ = await asyncio.wait([script], timeout=0.05)
-        assert done
+        over = time.time()
+        seconds, microseconds = (await script)[1]
+        assert int(seconds) + int(microseconds) / 1e6 <= over
         other.close()
 
 
