@@ -12,8 +12,9 @@ import sys
 from collections import Counter
 from collections.abc import Callable
 from contextlib import closing
+from functools import partial
 from pathlib import Path
-from threading import Barrier, Thread
+from threading import Barrier, Event, Thread
 from typing import Any
 
 import pytest
@@ -235,20 +236,33 @@ def test_a_holder_overtaken_right_after_its_save_is_told(
 def test_a_log_is_not_moved_under_who_took_the_run_meanwhile(
     folder: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """He may be in his save, and the run would be his for the rest of his lease."""
-    holder, taker = FileStore(folder, snapshot_every=1), FileStore(folder)
-    token, real = taken(holder, "b", over="a").token, os.fsync
-    got: list[Held] = []
+    """He is in his save: he would be fenced off, and the run his until it expires."""
+    late, newer = FileStore(folder, snapshot_every=1), FileStore(folder)
+    token, sync, write = taken(late, "b", over="a").token, os.fsync, event_log.write
+    is_saved, goes_on = Event(), Event()
 
-    def fsync(file: int) -> None:
-        real(file)
-        monkeypatch.undo()
-        got.append(taken(taker, "c"))
+    def late_stops_here(file: int) -> None:
+        sync(file)
+        monkeypatch.setattr(os, "fsync", sync)
+        is_saved.set()
+        assert goes_on.wait(60)
 
-    monkeypatch.setattr(os, "fsync", fsync)
-    holder.save("r", token, document(4), keep=False)
-    assert got[0].document == document(4)
-    taker.save("r", got[0].token, document(5))
+    def newer_stops_here(file: int, data: bytes) -> None:
+        monkeypatch.setattr(event_log, "write", write)
+        goes_on.set()
+        mover.join(60)
+        write(file, data)
+
+    monkeypatch.setattr(os, "fsync", late_stops_here)
+    lets_go = partial(late.save, "r", token, document(4), keep=False)
+    mover = Thread(target=lets_go)
+    mover.start()
+    assert is_saved.wait(60)
+    held = taken(newer, "c")
+    assert held.document == document(4)
+    monkeypatch.setattr(event_log, "write", newer_stops_here)
+    newer.save("r", held.token, document(5))
+    assert not mover.is_alive()
     assert loaded(folder).document == document(5)
 
 
