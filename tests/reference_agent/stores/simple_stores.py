@@ -14,7 +14,7 @@ from dataclasses import asdict, dataclass, replace
 from hashlib import sha256
 from pathlib import Path
 from threading import Event
-from typing import Any
+from typing import Any, ClassVar
 
 from reference_agent.stores.base import (
     NOW,
@@ -471,6 +471,18 @@ class ExpiringStore(SimpleStore):
         if self._gone(path):
             path.unlink(missing_ok=True)
         return super().create(run_id, document)
+
+
+class ExpiresInAPause(ExpiringStore):
+    """Sound, on a machine that stood still for longer than a run is kept."""
+
+    pauses: ClassVar[list[str]] = ["one", "and another"]
+
+    def save(self, *args: Any, **options: Any) -> None:
+        super().save(*args, **options)
+        if self.pauses:
+            self.pauses.pop()
+            Event().wait(1.2)
 
 
 class ExpiresInPart(ExpiringStore):

@@ -119,3 +119,10 @@ def test_a_worker_that_fails_is_told_before_those_that_wait_for_it(examine):
     """Silence says nothing of why, and takes a minute to be noticed."""
     outcome = examine("FencesItsHolder", CAUGHT_BY["FencesItsHolder"])
     outcome.stdout.fnmatch_lines(["*Fenced: * was taken over by nobody"])
+
+
+@pytest.mark.parametrize("test", ["test_it_goes_whole[True]", "test_work_keeps_it"])
+def test_a_pause_of_the_machine_is_no_fault_of_the_store(examine, test):
+    """What expired in it was to expire; the test is done again."""
+    outcome = examine("ExpiresInAPause", test)
+    assert set(outcome.parseoutcomes()) == {"passed"}
