@@ -1,6 +1,9 @@
 """Campaigns over the toy agent: a scenario is written to a folder and run for real."""
 
 import json
+import multiprocessing
+import os
+import runpy
 import shutil
 import subprocess
 import sys
@@ -13,6 +16,9 @@ import pytest
 
 TOY = Path(__file__).with_name("toy_agent.py")
 TOY_FLEET = Path(__file__).with_name("toy_fleet.py")
+IN_A_FORK = Path(__file__).with_name("in_a_fork.py")
+LONGEST = 300.0
+"""Seconds after which no campaign is expected to end any more."""
 SCRIPT = [
     {"call": {"pay": {"order": "o-1", "cents": 100}}},
     {"call": [{"note": {"id": "n-1"}}, {"note": {"id": "n-2"}}]},
@@ -115,19 +121,67 @@ def write_fleet(tmp_path: Path) -> Callable[..., Path]:
 
 @pytest.fixture
 def chaoskit(tmp_path: Path) -> Callable[..., Result]:
-    """Run the program as a user would; returns what it left.
+    """Run the program as a user would, but warm; returns what it left.
 
     With one worker, unless `--jobs` is said: the tests themselves run side by side.
     """
 
     def call(verb: str, path: Path, *words: str) -> Result:
-        out = tmp_path / "out"
-        command = [sys.executable, "-m", "chaoskit", verb, str(path), *words]
-        command += [] if "--jobs" in words else ["--jobs", "1"]
-        command += ["--out", str(out)]
-        done = subprocess.run(command, capture_output=True, text=True, timeout=300)
-        report = out / "report.json"
-        fields = json.loads(report.read_text()) if report.exists() else {}
-        return Result(done.returncode, fields, done.stdout, done.stderr, out)
+        return _result(tmp_path, warm, verb, path, *words)
+
+    warm = _Warm(tmp_path)
+    return call
+
+
+@pytest.fixture
+def cold_chaoskit(tmp_path: Path) -> Callable[..., Result]:
+    """As `chaoskit`, in an interpreter of its own."""
+
+    def cold(words: list[str]) -> tuple[int, str, str]:
+        command = [sys.executable, "-m", "chaoskit", *words]
+        done = subprocess.run(command, capture_output=True, text=True, timeout=LONGEST)
+        return done.returncode, done.stdout, done.stderr
+
+    def call(verb: str, path: Path, *words: str) -> Result:
+        return _result(tmp_path, cold, verb, path, *words)
 
     return call
+
+
+class _Warm:
+    """Runs the program in forks of a process that has imported it."""
+
+    def __init__(self, folder: Path) -> None:
+        self._printed = folder / "stdout", folder / "stderr"
+        self._context = multiprocessing.get_context("forkserver")
+        self._context.set_forkserver_preload(["chaoskit.cli"])
+
+    def __call__(self, words: list[str]) -> tuple[int, str, str]:
+        out, err = self._printed
+        job = {
+            "words": words,
+            "folder": str(Path.cwd()),
+            "environment": dict(os.environ),
+            "stdout": str(out),
+            "stderr": str(err),
+        }
+        process = self._context.Process(
+            target=runpy.run_path, args=(str(IN_A_FORK), {"job": job})
+        )
+        process.start()
+        process.join(LONGEST)
+        if process.exitcode is None:
+            process.kill()
+            raise AssertionError(f"it ran for {LONGEST} s: {words}")
+        return process.exitcode, out.read_text(), err.read_text()
+
+
+def _result(
+    folder: Path, run: Callable[[list[str]], tuple[int, str, str]], *words: Any
+) -> Result:
+    out = folder / "out"
+    jobs = () if "--jobs" in words else ("--jobs", "1")
+    code, stdout, stderr = run([str(word) for word in (*words, *jobs, "--out", out)])
+    report = out / "report.json"
+    fields = json.loads(report.read_text()) if report.exists() else {}
+    return Result(code, fields, stdout, stderr, out)

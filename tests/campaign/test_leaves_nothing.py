@@ -46,10 +46,10 @@ def _start(path: Path, out: Path) -> "subprocess.Popen[str]":
 
 
 def test_a_finished_campaign_leaves_nothing(
-    write_scenario, chaoskit, tmpdir_of_campaigns
+    write_scenario, cold_chaoskit, tmpdir_of_campaigns
 ):
     """No process, no server, no folder."""
-    assert chaoskit("run", write_scenario("children")).code == 0
+    assert cold_chaoskit("run", write_scenario("children")).code == 0
     assert _belongings(tmpdir_of_campaigns) == []
 
 
@@ -91,7 +91,7 @@ INTERRUPTED = "Interrupted; nothing of it is left running.\n"
 
 
 def test_a_killed_campaign_is_cleaned_up_by_the_next(
-    write_scenario, chaoskit, tmpdir_of_campaigns, tmp_path
+    write_scenario, cold_chaoskit, tmpdir_of_campaigns, tmp_path
 ):
     """SIGKILL of the coordinator: the next campaign finds and removes the rest."""
     path = write_scenario("children")
@@ -99,7 +99,7 @@ def test_a_killed_campaign_is_cleaned_up_by_the_next(
     os.kill(process.pid, signal.SIGKILL)
     process.communicate()
     assert process.returncode == -signal.SIGKILL
-    assert chaoskit("replay", path, "").code in (0, 3)
+    assert cold_chaoskit("replay", path, "").code in (0, 3)
     assert _belongings(tmpdir_of_campaigns) == []
 
 
@@ -121,7 +121,7 @@ def test_a_killed_worker_is_chaoskits_own_fault(
 
 @pytest.mark.parametrize("signum", [signal.SIGINT, signal.SIGKILL])
 def test_no_process_of_a_long_lived_agent_outlives_a_campaign(
-    write_fleet, chaoskit, tmpdir_of_campaigns, tmp_path, signum
+    write_fleet, cold_chaoskit, tmpdir_of_campaigns, tmp_path, signum
 ):
     """Interrupted, they are gone with it; killed, with the next one at the latest."""
     path = write_fleet()
@@ -129,5 +129,5 @@ def test_no_process_of_a_long_lived_agent_outlives_a_campaign(
     process.send_signal(signum)
     process.communicate(timeout=60)
     if signum == signal.SIGKILL:
-        assert chaoskit("replay", path, "").code in (0, 3)
+        assert cold_chaoskit("replay", path, "").code in (0, 3)
     assert _belongings(tmpdir_of_campaigns) == []

@@ -1,4 +1,7 @@
-"""The same schedule gives the same verdict and the same history of crossings."""
+"""The same schedule gives the same verdict and the same history of crossings.
+
+Each campaign is an interpreter of its own, with a hash seed of its own.
+"""
 
 import json
 from pathlib import Path
@@ -29,13 +32,13 @@ def _crossings(history: Path) -> tuple[str, ...]:
         "kill@0:redis.eval[agent:checkpoint:{run}]#4:before + kill@1:llm.chat#1:after",
     ],
 )
-def test_a_schedule_repeats_to_the_letter(chaoskit, request, schedule):
+def test_a_schedule_repeats_to_the_letter(cold_chaoskit, request, schedule):
     """100 of 100 with --full: one verdict, one history of crossings."""
     times = FULL_TIMES if request.config.getoption("--full") else REDUCED_TIMES
     agent = ROOT / "reference_agent" / "agent_fork.yaml"
     scenario = ROOT / "scenarios" / "book_flight.yaml"
     words = (schedule, "--times", str(times), "--agent", str(agent), "--jobs", "2")
-    result = chaoskit("replay", scenario, *words)
+    result = cold_chaoskit("replay", scenario, *words)
     assert result.code == 0, result.stdout + result.stderr
     assert result.report["kills"] == times * schedule.count("kill@")
     trials = [p for p in (result.out / "trials").iterdir() if p.name.isdecimal()]
@@ -45,18 +48,20 @@ def test_a_schedule_repeats_to_the_letter(chaoskit, request, schedule):
 
 
 @pytest.mark.parametrize("pattern", AGENTS)
-def test_a_published_pattern_fails_the_same_way_each_time(chaoskit, pattern, request):
+def test_a_published_pattern_fails_the_same_way_each_time(
+    cold_chaoskit, pattern, request
+):
     """The replay command that the report prints shows the finding every time."""
     times = 20 if request.config.getoption("--full") else 3
     scenario = ROOT / "scenarios" / f"published_{pattern}.yaml"
     agent = ("--agent", str(scenario.parent / "published" / AGENTS[pattern]))
-    found = chaoskit("run", scenario, *agent)
+    found = cold_chaoskit("run", scenario, *agent)
     assert found.code == 1, found.stdout + found.stderr
     first = found.report["findings"][0]
     assert first["requirement"] == "effects/once-across-kill"
     assert first["schedule"].count("kill@") == 1
     words = (first["schedule"], "--times", str(times), *agent)
-    again = chaoskit("replay", scenario, *words)
+    again = cold_chaoskit("replay", scenario, *words)
     assert again.code == 1
     assert again.report["findings"][0]["message"] == first["message"]
     assert again.report["kills"] == times
