@@ -163,20 +163,21 @@ class Family:
         go at once, so that to strike one takes less than to fork one, however many
         there were.
         """
-        known, felled, reaped = {self.pid}, list[Process](), False
+        known, felled, died = {self.pid}, list[Process](), False
         while new := [pid for pid in children(os.getpid()) if pid not in known]:
             for pid in reversed(new):
                 is_ours = self._owns(pid)
                 if is_ours and reap_child(pid):
-                    reaped = True
+                    died = True
                     continue
                 known.add(pid)
                 if is_ours and (process := look(pid)):
+                    died |= process.zombie  # just now: the next round reaps it
                     felled += filter(self._fell, (process, *below(pid)))
             await asyncio.sleep(0)
         for other in felled:
             await see_off(other)
-        return bool(felled) or reaped
+        return bool(felled) or died
 
     def _others(self) -> Iterator[Process]:
         """The newest first: those that flee are at the end of the list of children.

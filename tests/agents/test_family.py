@@ -7,6 +7,7 @@ from typing import Any
 
 import pytest
 
+from chaoskit.agents import family
 from chaoskit.agents.linux import children, look
 
 GRANDCHILDREN = """
@@ -156,6 +157,28 @@ async def test_the_dead_that_a_life_leaves_to_us_do_not_add_up(stage: Any) -> No
         left = [each for pid in children(os.getpid()) if (each := look(pid))]
         assert not [each for each in left if each.zombie]
         assert (await life.kill()).orphans == 0
+
+
+async def test_one_that_dies_while_it_is_looked_at_is_reaped_too(
+    stage: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """It was alive a moment ago, and is dead before it can be killed."""
+
+    def look_as_it_dies(pid: int) -> Any:
+        if pid == daemon:
+            os.kill(pid, signal.SIGKILL)
+            while not ((seen := look(pid)) and seen.zombie):
+                pass
+        return look(pid)
+
+    async with stage.processes() as launcher:
+        life = await launcher.start(_agent(stage, WHEN_TOLD + DAEMON, THEN_END))
+        (daemon,) = await stage.hear()
+        monkeypatch.setattr(family, "look", look_as_it_dies)
+        os.kill(life.pid, signal.SIGUSR1)
+        exit_ = await life.wait()
+        assert (exit_.code, exit_.orphans) == (7, 0)
+        assert daemon not in children(os.getpid())
 
 
 async def test_a_child_that_had_ended_before_is_no_orphan(stage: Any) -> None:
